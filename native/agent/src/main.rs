@@ -1,0 +1,2 @@
+//! The agent of Caisson.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The launcher of Caisson.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Seccomp lists as classic BPF, made at build time.

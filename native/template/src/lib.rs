@@ -1,0 +1,1 @@
+//! The root file system made from the host's own /usr.
