@@ -13,63 +13,6 @@ use crate::secrets;
 use crate::skeleton::Skeleton;
 use crate::source::{Entry, Source};
 
-/// Beneath /etc, wanted wherever present; a trailing `*` matches the rest of a name.
-const KNOWN: [&str; 53] = [
-    "ImageMagick-*",
-    "OpenCL",
-    "R",
-    "X11/rgb.txt",
-    "adduser.conf",
-    "alternatives",
-    "ca-certificates",
-    "ca-certificates.conf",
-    "crypto-policies",
-    "debian_version",
-    "deluser.conf",
-    "dotnet",
-    "dpkg/origins",
-    "erlang",
-    "ethertypes",
-    "fonts",
-    "gai.conf",
-    "gdb",
-    "ghostscript",
-    "groff",
-    "host.conf",
-    "inputrc",
-    "iproute2",
-    "java",
-    "java-*",
-    "julia",
-    "jvm",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "locale.alias",
-    "lsb-release",
-    "lua",
-    "magic",
-    "magic.mime",
-    "manpath.config",
-    "maven",
-    "mime.types",
-    "nanorc",
-    "networks",
-    "os-release",
-    "papersize",
-    "perl",
-    "php",
-    "pki/ca-trust",
-    "pki/java",
-    "pki/tls",
-    "protocols",
-    "python*",
-    "rpc",
-    "services",
-    "ssl",
-    "terminfo",
-];
-
 const MAX_FILES: usize = 20_000;
 const MAX_BYTES: u64 = 64 << 20;
 const MAX_FILE_BYTES: u64 = 8 << 20;
@@ -128,24 +71,6 @@ impl<'a> Copier<'a> {
         } else if self.warnings.len() == MAX_WARNINGS {
             self.warnings.push("more files of /etc were left out".to_owned());
         }
-    }
-
-    pub(crate) fn copy_known(&mut self) -> Result<(), TemplateError> {
-        let etc = Path::new("etc");
-        let names = self.source.names(etc).map_err(|e| TemplateError::io("list", &self.source.show(etc), e))?;
-        for known in KNOWN {
-            match known.strip_suffix('*') {
-                None => {
-                    self.chase(&etc.join(known))?;
-                }
-                Some(start) => {
-                    for name in names.iter().filter(|name| name.to_string_lossy().starts_with(start)) {
-                        self.chase(&etc.join(name))?;
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Follows a path through all its links, the way the kernel does, and copies every part of it that lies in /etc: the

@@ -10,6 +10,7 @@
 mod cache;
 mod copy;
 mod error;
+mod known;
 mod layout;
 mod links;
 mod local;
@@ -79,7 +80,7 @@ fn make(source: &source::Source, skeleton: &skeleton::Skeleton) -> Result<Made, 
     layout::write(source, skeleton, &mut manifest)?;
     let synthetic = synthetic::write(source, skeleton, &mut manifest)?;
     let mut copier = copy::Copier::new(source, skeleton, &mut manifest, synthetic);
-    copier.copy_known()?;
+    known::copy(source, &mut copier)?;
     links::copy_linked(source, &mut copier)?;
     let mut warnings = copier.into_warnings();
     warnings.extend(local::suspects(source, &mut manifest));

@@ -10,8 +10,9 @@ use rustix::fs::Stat;
 use crate::source::Source;
 
 /// The code that decides what a skeleton holds: another text of it gives another version.
-const RULES: [&[u8]; 8] = [
+const RULES: [&[u8]; 9] = [
     include_bytes!("copy.rs"),
+    include_bytes!("known.rs"),
     include_bytes!("layout.rs"),
     include_bytes!("links.rs"),
     include_bytes!("local.rs"),

@@ -90,7 +90,12 @@ pub(crate) fn is_denied(path: &Path) -> bool {
 
 /// True for names that by custom belong to keys, passwords and tokens.
 pub(crate) fn is_secret_name(name: &OsStr) -> bool {
-    const EXACT: [&str; 24] = [
+    const EXACT: [&str; 29] = [
+        "token",
+        "password",
+        "password.txt",
+        "passwords.txt",
+        ".vault_pass",
         ".env",
         ".netrc",
         "_netrc",
@@ -117,7 +122,10 @@ pub(crate) fn is_secret_name(name: &OsStr) -> bool {
         "auth.json",
     ];
     const STARTS: [&str; 6] = [".env.", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".credentials"];
-    const ENDS: [&str; 12] = [
+    const ENDS: [&str; 15] = [
+        ".token",
+        "-token",
+        "_token",
         ".key",
         "_key",
         ".p12",
@@ -206,12 +214,20 @@ fn assigned_secret(line: &str) -> Option<&'static str> {
         ("secret_key", "a secret"),
         ("access_key", "a secret"),
     ];
-    let (key, value) = line.split_once(['=', ':'])?;
-    let key = key.trim_end().trim_matches(['"', '\'']).to_lowercase();
-    let value = value.trim().trim_matches(['"', '\'', ',', ';']);
-    let found = KEYS.iter().find(|(word, _)| key.ends_with(word));
-    // `passwd: files` of name services and an unset value are no secrets.
-    found.filter(|_| !value.is_empty() && value != "files").map(|(_, kind)| *kind)
+    line.match_indices(['=', ':']).find_map(|(at, mark)| {
+        let key = line[..at].trim_end().trim_end_matches(['"', '\'']);
+        let value = line[at + mark.len()..].trim_start().trim_start_matches(['"', '\'']);
+        let value = value.split(['"', '\'', ',', ';', '}', ' ']).next().unwrap_or("");
+        // `passwd: files` of name services and an unset value are no secrets.
+        if value.is_empty() || value == "files" {
+            return None;
+        }
+        KEYS.iter().find(|(word, _)| ends_with_word(key, word)).map(|(_, kind)| *kind)
+    })
+}
+
+fn ends_with_word(key: &str, word: &str) -> bool {
+    key.len().checked_sub(word.len()).and_then(|at| key.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(word))
 }
 
 /// `scheme://user:password@host`.
