@@ -15,8 +15,8 @@ const MERGED_IF_PRESENT: [&str; 3] = ["lib64", "lib32", "libx32"];
 /// Path, permissions, owner inside.
 const DIRECTORIES: [(&str, u32, u32); 26] = [
     ("usr", 0o755, 0),
-    ("proc", 0o555, 0),
-    ("sys", 0o555, 0),
+    ("proc", 0o755, 0),
+    ("sys", 0o755, 0),
     ("sys/fs/cgroup", 0o755, 0),
     ("sys/fs/cgroup/memory", 0o755, 0),
     ("sys/fs/cgroup/cpu", 0o755, 0),
