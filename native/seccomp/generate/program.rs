@@ -12,6 +12,8 @@ const RET_KILL_PROCESS: u32 = 0x8000_0000;
 const RET_ERRNO: u32 = 0x0005_0000;
 const RET_ALLOW: u32 = 0x7FFF_0000;
 
+/// About the highest number that kernels know.
+const HIGHEST_NUMBER: u32 = 470;
 /// Offset of the call's number in `struct seccomp_data`.
 const NUMBER: u32 = 0;
 /// Offset of the ABI in `struct seccomp_data`.
@@ -81,12 +83,17 @@ impl Program {
         cases.iter().rev().fold(otherwise, |next, &(value, then)| self.equals(value, then, next))
     }
 
-    /// A balanced search of the loaded word in ranges, each given by its first value, sorted, the first one from 0.
+    /// A search of the loaded word in ranges, each given by its first value, sorted, the first one from 0. Numbers of
+    /// wide ranges are found sooner: at each install the kernel asks for every call number once, and that is most of
+    /// what an install costs.
     pub fn search(&mut self, ranges: &[(u32, At)]) -> At {
         if let [(_, only)] = ranges {
             return *only;
         }
-        let (low, high) = ranges.split_at(ranges.len() / 2);
+        let (first, last) = (ranges[0].0, ranges[ranges.len() - 1].0.min(HIGHEST_NUMBER));
+        let middle = first.midpoint(last);
+        let split = (1..ranges.len()).min_by_key(|&place| ranges[place].0.abs_diff(middle)).unwrap_or(1);
+        let (low, high) = ranges.split_at(split);
         let at_least = self.search(high);
         let below = self.search(low);
         self.branch(JUMP_IF_AT_LEAST, high[0].0, at_least, below)

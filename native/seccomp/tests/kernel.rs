@@ -150,8 +150,8 @@ fn lacks_optional_calls() {
 #[test]
 fn refuses_cloned_namespaces() {
     let child_leaves = |flags: i32| {
-        // SAFETY: like fork, without a new stack; the grandchild leaves at once.
         move || match raw(SYS_clone, [(flags | SIGCHLD) as u64, 0, 0, 0, 0, 0]) {
+            // SAFETY: like after fork; the grandchild leaves at once.
             0 => unsafe { _exit(0) },
             result => result.signum_or_error(),
         }
@@ -263,11 +263,11 @@ fn opens_plain_sockets_only() {
 #[test]
 fn refuses_terminal_takeover() {
     // Descriptor -1 shows whether the kernel looked: EBADF if it did.
-    for command in [TIOCSTI as u64, 0x541C, 0x5423, 0x5423 | 1 << 32] {
+    for command in [TIOCSTI, 0x541C, 0x5423, 0x5423 | 1 << 32] {
         assert_eq!(filtered(SYS_ioctl, [BAD, command, 0, 0, 0, 0]), Failed(EPERM), "{command:#x}");
         assert_eq!(unfiltered(SYS_ioctl, [BAD, command, 0, 0, 0, 0]), Failed(EBADF), "{command:#x}");
     }
-    assert_eq!(filtered(SYS_ioctl, [BAD, TCGETS as u64, 0, 0, 0, 0]), Failed(EBADF));
+    assert_eq!(filtered(SYS_ioctl, [BAD, TCGETS, 0, 0, 0, 0]), Failed(EBADF));
 }
 
 #[test]
