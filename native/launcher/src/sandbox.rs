@@ -61,6 +61,8 @@ pub struct Sandbox {
     cgroups: Option<SandboxCgroups>,
     /// Child in the sandbox's cgroups.
     pub user: Option<Child>,
+    /// The user child was told to join: from then on it ends by itself.
+    pub joining: bool,
     /// Child that clones process 1.
     pub root: Option<Child>,
     parked: Option<Parked>,
@@ -125,6 +127,7 @@ impl Sandbox {
             leased: false,
             cgroups: Some(own),
             user: Some(user),
+            joining: false,
             root: Some(root),
             parked: None,
             spawner_channel: None,
@@ -251,6 +254,7 @@ impl Sandbox {
         let join_io = if limited { cgroups.join_io(&self.path) } else { None };
         seat::send_join(user, process.as_fd(), channel.as_fd(), join_io.as_ref().map(AsFd::as_fd))
             .doing(|| "tell the user child to join".into())?;
+        self.joining = true;
         self.state = State::Running;
         Ok(wire::Created {
             sandbox: self.id.clone(),
@@ -274,8 +278,11 @@ impl Sandbox {
 
     /// Kills everything; the pidfd tells when it is done.
     pub fn kill(&mut self) {
-        // Children that have not joined yet must not outlive it.
-        self.user = None;
+        // A child that is joining has a child of its own in the pid namespace; killed, it would leave a zombie to the host's
+        // init, which may take seconds, and the namespace waits for that. Left alone it ends at once.
+        if !self.joining {
+            self.user = None;
+        }
         self.root = None;
         if let Some(process) = &self.process {
             let _ = sys::pidfd_kill(process.as_fd());

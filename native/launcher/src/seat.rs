@@ -174,6 +174,8 @@ pub fn park_user(
         }
         keep_only(&[socket.as_raw_fd(), agent.as_raw_fd()]);
         join_sandbox(socket, agent);
+        // Not a return: what this closure owns is closed already.
+        exit(0);
     })
 }
 
@@ -190,7 +192,9 @@ fn open(path: &str) -> io::Result<OwnedFd> {
 }
 
 fn keep_only(fds: &[RawFd]) {
-    let mut sorted = fds.to_vec();
+    // Standard descriptors stay taken, so that none that comes later gets their numbers.
+    let mut sorted = vec![0, 1, 2];
+    sorted.extend(fds);
     sorted.sort_unstable();
     sys::close_all_but(&sorted);
 }

@@ -26,6 +26,8 @@ const MAX_PARKED: usize = 16;
 const MAX_CONNECTIONS: usize = 4096;
 /// How long a killed sandbox may take before it counts as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(10);
+/// How long a child that is joining may take to end after process 1.
+const JOINING_ENDS: Duration = Duration::from_secs(1);
 /// Free bytes that the state folder's disk must keep.
 const KEEP_FREE: u64 = 512 << 20;
 
@@ -516,6 +518,7 @@ impl Server {
                 if let Some(sandbox) = self.sandboxes.get_mut(id) {
                     sandbox.user = None;
                 }
+                self.finish_if_dead(id);
                 if !joined {
                     let gone = Error::new(
                         wire::ErrorKind::ErrorSetup,
@@ -562,7 +565,7 @@ impl Server {
                     self.fail_creation(id, &error);
                 }
             }
-            Ok(Report::Rooted) => self.rooted(token, id),
+            Ok(Report::Rooted) => self.rooted(id),
             Ok(Report::Failed { step, error }) => self.child_failed(id, &step, &error),
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
             _ => {
@@ -581,7 +584,7 @@ impl Server {
         }
     }
 
-    fn rooted(&mut self, token: u64, id: &str) {
+    fn rooted(&mut self, id: &str) {
         let Some(sandbox) = self.sandboxes.get_mut(id) else { return };
         let State::Creating(asker) = sandbox.state else { return };
         match sandbox.rooted(&self.parts.cgroups) {
@@ -594,10 +597,6 @@ impl Server {
                 self.answer(asker, reply::Body::Created(created));
             }
             Err(error) => self.fail_creation(id, &error),
-        }
-        self.forget(token);
-        if let Some(sandbox) = self.sandboxes.get_mut(id) {
-            sandbox.root = None;
         }
     }
 
@@ -617,8 +616,12 @@ impl Server {
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
             // An agent without its life channel is none.
             _ => {
+                // When it died, its pidfd tells more.
+                let alive = sandbox.process.as_ref().is_some_and(|p| !is_dead(p));
                 self.forget(token);
-                self.end(id, wire::EndReason::EndEngineFailed, "the agent closed its life channel");
+                if alive {
+                    self.end(id, wire::EndReason::EndEngineFailed, "the agent closed its life channel");
+                }
             }
         }
     }
@@ -626,9 +629,7 @@ impl Server {
     fn process_ended(&mut self, token: u64, id: &str) {
         self.forget(token);
         let Some(sandbox) = self.sandboxes.get_mut(id) else { return };
-        if let Some(process) = &sandbox.process {
-            sys::reap(process.as_fd());
-        }
+        let how = sandbox.process.as_ref().map_or_else(String::new, |process| sys::reap(process.as_fd()));
         if let State::Creating(_) = sandbox.state {
             let detail = if sandbox.detail.is_empty() {
                 "process 1 died while it was set up".into()
@@ -637,7 +638,7 @@ impl Server {
             };
             self.fail_creation(id, &Error::new(wire::ErrorKind::ErrorSetup, detail));
         } else {
-            self.end(id, wire::EndReason::EndEngineFailed, "process 1 died");
+            self.end(id, wire::EndReason::EndEngineFailed, &format!("process 1 ended {how}"));
         }
         if let Some(sandbox) = self.sandboxes.get_mut(id) {
             sandbox.process = None;
@@ -681,10 +682,15 @@ impl Server {
 
     /// Children die with `kill`; their channels must leave the epoll first.
     fn detach_children(&mut self, id: &str) {
+        let joining = self.sandboxes.get(id).is_some_and(|s| s.joining);
         let tokens: Vec<_> = self
             .sources
             .iter()
-            .filter(|(_, s)| matches!(s, Source::User(i) | Source::Root(i) if i == id))
+            .filter(|(_, s)| match s {
+                Source::User(i) => i == id && !joining,
+                Source::Root(i) => i == id,
+                _ => false,
+            })
             .map(|(t, _)| *t)
             .collect();
         // A process 1 that was cloned but not yet reported would be missed.
@@ -712,6 +718,9 @@ impl Server {
     fn finish_if_dead(&mut self, id: &str) {
         let Some(sandbox) = self.sandboxes.get_mut(id) else { return };
         if !matches!(sandbox.state, State::Ending) || sandbox.process.is_some() {
+            return;
+        }
+        if sandbox.user.is_some() && sandbox.killed.is_none_or(|k| k.elapsed() < JOINING_ENDS) {
             return;
         }
         if self.parts.cgroups.populated(&sandbox.path) {
@@ -830,6 +839,14 @@ fn add(
         .doing(|| "watch a descriptor".into())?;
     sources.insert(token, source);
     Ok(token)
+}
+
+fn is_dead(process: &OwnedFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    // Dying takes a moment after the descriptors are closed.
+    let patience = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    let mut fds = [PollFd::new(process, PollFlags::IN)];
+    poll(&mut fds, Some(&patience)).is_ok_and(|ready| ready > 0)
 }
 
 fn no_sandbox(id: &str) -> Error {

@@ -296,10 +296,11 @@ fn last_capability() -> u32 {
 }
 
 fn limits() -> io::Result<()> {
-    use rustix::process::{Resource, Rlimit, setrlimit};
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let both = |soft, hard| Rlimit { current: Some(soft), maximum: Some(hard) };
+    let files = getrlimit(Resource::Nofile).maximum.unwrap_or(1 << 20).min(1 << 20);
     setrlimit(Resource::Core, both(0, 0))?;
-    setrlimit(Resource::Nofile, both(16_384, 1 << 20))?;
+    setrlimit(Resource::Nofile, both(files.min(16_384), files))?;
     setrlimit(Resource::Memlock, both(64 << 10, 64 << 10))?;
     setrlimit(Resource::Rtprio, both(0, 0))?;
     setrlimit(Resource::Nice, both(0, 0))?;

@@ -41,7 +41,8 @@ pub unsafe fn clone3(flags: u64, into: Option<BorrowedFd<'_>>) -> io::Result<Opt
     let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
     args.flags = flags | libc::CLONE_PIDFD as u64;
     args.pidfd = (&raw mut pidfd) as u64;
-    args.exit_signal = libc::SIGCHLD as u64;
+    // With CLONE_PARENT the child takes over the caller's own exit signal, and naming one is refused.
+    args.exit_signal = if flags & libc::CLONE_PARENT as u64 == 0 { libc::SIGCHLD as u64 } else { 0 };
     if let Some(folder) = into {
         args.flags |= CLONE_INTO_CGROUP;
         args.cgroup = folder.as_raw_fd() as u64;
@@ -212,13 +213,19 @@ pub fn pidfd_kill(pidfd: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Waits for the child behind a pidfd, which is dead or has been killed, and reaps it.
-pub fn reap(pidfd: BorrowedFd<'_>) {
+/// Waits for the child behind a pidfd, which is dead or has been killed, reaps it and says how it ended.
+pub fn reap(pidfd: BorrowedFd<'_>) -> String {
     let id = pidfd.as_raw_fd() as libc::id_t;
-    // SAFETY: siginfo is plain data that the kernel fills.
+    // SAFETY: siginfo is plain data that the kernel fills; its child fields are valid for what waitid returns.
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
-        libc::waitid(libc::P_PIDFD, id, &raw mut info, libc::WEXITED);
+        if libc::waitid(libc::P_PIDFD, id, &raw mut info, libc::WEXITED) < 0 {
+            return "in an unknown way".into();
+        }
+        match info.si_code {
+            libc::CLD_EXITED => format!("with status {}", info.si_status()),
+            _ => format!("by signal {}", info.si_status()),
+        }
     }
 }
 

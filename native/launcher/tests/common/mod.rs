@@ -174,14 +174,14 @@ impl Client {
     pub fn create(&mut self, id: &str) -> wire::Created {
         match self.call(request::Body::Create(create(id))) {
             reply::Body::Created(created) => created,
-            other => panic!("{other:?}"),
+            other => panic!("{other:?} after {:?}", self.events),
         }
     }
 
     pub fn destroy(&mut self, id: &str) -> wire::Destroyed {
         match self.call(request::Body::Destroy(wire::Destroy { sandbox: id.into() })) {
             reply::Body::Destroyed(destroyed) => destroyed,
-            other => panic!("{other:?}"),
+            other => panic!("{other:?} after {:?}", self.events),
         }
     }
 }
