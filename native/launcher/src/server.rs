@@ -221,7 +221,7 @@ impl Server {
                 let Some(conn) = self.conns.get_mut(&token) else { return };
                 match conn.read() {
                     Read::Later => break,
-                    Read::Request(request) => self.handle(token, request),
+                    Read::Request(request) => self.handle(token, *request),
                     Read::End(error) => {
                         if let Some(error) = error {
                             let error = Error::new(wire::ErrorKind::ErrorProtocol, error.to_string());
