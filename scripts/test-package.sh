@@ -18,7 +18,7 @@ unshare --mount --propagation private bash -euo pipefail -c '
     for folder in "$@"; do [ ! -d "$folder" ] || mount --bind "$empty" "$folder"; done
     export PATH=/usr/sbin:/usr/bin:/sbin:/bin
     unset JAVA_HOME CAISSON_JAVA_HOME
-    ! java -version 2>/dev/null && ! mvn -version 2>/dev/null && ! cargo --version 2>/dev/null
+    for tool in java mvn cargo rustc; do if command -v $tool; then echo "$tool is not hidden" >&2; exit 1; fi; done
     "$installed/bin/caisson" version
     "$installed/bin/caisson" run "$installed/examples/hello.sh" | grep "inside a sandbox"
     ln -s "$installed/bin/caisson" "$empty/../link"

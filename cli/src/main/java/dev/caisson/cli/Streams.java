@@ -1,0 +1,58 @@
+package dev.caisson.cli;
+
+import java.io.FileDescriptor;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.function.BooleanSupplier;
+
+/**
+ * The standard streams of this process, unbuffered: what is written is seen at once.
+ *
+ * @param errIsTerminal whether a person looks at {@code err}
+ */
+record Streams(InputStream in, OutputStream out, OutputStream err, BooleanSupplier errIsTerminal) {
+
+    static Streams standard() {
+        return new Streams(
+                new FileInputStream(FileDescriptor.in),
+                new FileOutputStream(FileDescriptor.out),
+                new FileOutputStream(FileDescriptor.err),
+                () -> isTerminal(2));
+    }
+
+    /** Says a line about the run; nothing when nobody reads any more. */
+    void say(String line) {
+        try {
+            err.write(("caisson: " + line + "\n").getBytes(StandardCharsets.UTF_8));
+        } catch (IOException e) {
+            // Nobody is left to be told.
+            return;
+        }
+    }
+
+    void print(String text) {
+        try {
+            out.write(text.getBytes(StandardCharsets.UTF_8));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static boolean isTerminal(int fd) {
+        try {
+            String target = Files.readSymbolicLink(Path.of("/proc/self/fd/" + fd)).toString();
+            return target.startsWith("/dev/pts/")
+                    || target.startsWith("/dev/tty")
+                    || target.equals("/dev/console");
+        } catch (IOException e) {
+            return false;
+        }
+    }
+}
