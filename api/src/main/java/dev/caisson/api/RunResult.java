@@ -1,0 +1,29 @@
+package dev.caisson.api;
+
+import java.util.List;
+
+/**
+ * The result of a whole run.
+ *
+ * @param run id of the run
+ * @param sandbox id of its sandbox, which is gone
+ * @param session id of the sandbox's only life
+ * @param tier that it ran on
+ * @param engine that gave the tier
+ * @param result of the command
+ * @param argv the command as it was run inside
+ */
+public record RunResult(
+        String run,
+        String sandbox,
+        String session,
+        Tier tier,
+        String engine,
+        ExecResult result,
+        List<String> argv) {
+
+    /** Copies the list. */
+    public RunResult {
+        argv = List.copyOf(argv);
+    }
+}
