@@ -2,25 +2,32 @@ package dev.caisson.cli;
 
 import dev.caisson.api.Caisson;
 import dev.caisson.api.CaissonException;
-import java.io.UncheckedIOException;
-import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Supplier;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.HelpCommand;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
 
-/** Reads the command line, hands over to a command and turns what happened into an exit status. */
+/**
+ * Reads the command line, hands over to a command and turns what happened into an exit status.
+ */
 @Command(
         name = "caisson",
         synopsisSubcommandLabel = "COMMAND",
         description = "Runs code that nobody has read yet in a hardened sandbox.",
         subcommands = {RunCommand.class, VersionCommand.class, HelpCommand.class},
         footer = {"", "'caisson help COMMAND' says more about a command."})
-final class Main {
+final class Main implements Runnable {
     private final Streams streams;
     private final Supplier<Caisson> opener;
+
+    @Spec
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandSpec spec;
 
     /**
      * A command line on those streams.
@@ -34,7 +41,7 @@ final class Main {
 
     /** Runs one command and ends the process with its status. */
     public static void main(String[] args) {
-        System.exit(new Main(Streams.standard(), Caisson::open).run(args));
+        System.exit(new Main(Streams.standard(), Caisson::open).execute(args));
     }
 
     Streams streams() {
@@ -45,50 +52,41 @@ final class Main {
         return opener;
     }
 
-    /** Runs one command and returns the exit status. */
-    int run(String... args) {
-        CommandLine line = new CommandLine(this)
-                .setUsageHelpWidth(100)
-                .setStopAtPositional(true)
-                .setCaseInsensitiveEnumValuesAllowed(true)
-                .setParameterExceptionHandler((e, given) -> refuse(e, List.of(args)))
-                .setExecutionExceptionHandler((e, failed, parsed) -> fail(e, List.of(args)));
-        if (args.length == 0) {
-            streams.say("no command given. " + line.getUsageMessage().strip());
-            return ExitStatus.OWN_ERROR;
-        }
-        return line.execute(args);
+    /** Without a command. */
+    @Override
+    public void run() {
+        throw new ParameterException(spec.commandLine(), "No command given.");
     }
 
-    /** A command line that makes no sense: one line says what is wrong and what is allowed. */
+    /** Runs one command and returns the exit status. */
+    int execute(String... args) {
+        List<String> given = List.of(args);
+        return new CommandLine(this)
+                .setUsageHelpAutoWidth(true)
+                .setCaseInsensitiveEnumValuesAllowed(true)
+                .setOut(streams.printer())
+                .setParameterExceptionHandler((e, parsed) -> refuse(e, given))
+                .setExecutionExceptionHandler((e, failed, parsed) -> fail(e, given))
+                .execute(args);
+    }
+
     private int refuse(ParameterException e, List<String> args) {
-        String command = e.getCommandLine().getCommandSpec().qualifiedName(" help ");
-        return report(
-                CaissonException.of(dev.caisson.api.ErrorCode.INVALID, BadOption.describe(e))
-                        .withRemedy("See: " + command.replace("caisson help ", "caisson help ")),
-                args);
+        return report(BadOption.explain(e), args);
     }
 
     private int fail(Exception e, List<String> args) throws Exception {
         if (e instanceof CaissonException failure) {
             return report(failure, args);
         }
-        if (e instanceof UncheckedIOException) {
-            return ExitStatus.READER_GONE;
-        }
         throw e;
     }
 
     private int report(CaissonException failure, List<String> args) {
-        if (wantsJson(args)) {
+        if (args.stream().takeWhile(arg -> !arg.equals("--")).anyMatch("--json"::equals)) {
             streams.print(RunJson.error(failure, Optional.empty()));
+        } else {
+            streams.say(Explain.failure(failure));
         }
-        streams.say(failure.message());
         return ExitStatus.of(failure.code());
-    }
-
-    /** Before the program and its own arguments. */
-    private static boolean wantsJson(List<String> args) {
-        return args.stream().takeWhile(arg -> !arg.equals("--")).anyMatch("--json"::equals);
     }
 }

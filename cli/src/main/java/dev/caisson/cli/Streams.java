@@ -6,42 +6,47 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
+import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.function.BooleanSupplier;
 
 /**
  * The standard streams of this process, unbuffered: what is written is seen at once.
  *
  * @param errIsTerminal whether a person looks at {@code err}
  */
-record Streams(InputStream in, OutputStream out, OutputStream err, BooleanSupplier errIsTerminal) {
+record Streams(InputStream in, OutputStream out, OutputStream err, boolean errIsTerminal) {
 
     static Streams standard() {
         return new Streams(
                 new FileInputStream(FileDescriptor.in),
                 new FileOutputStream(FileDescriptor.out),
                 new FileOutputStream(FileDescriptor.err),
-                () -> isTerminal(2));
+                isTerminal(2));
     }
 
-    /** Says a line about the run; nothing when nobody reads any more. */
+    /** Says a line about Caisson's own doing. */
     void say(String line) {
+        write(err, "caisson: " + line + "\n");
+    }
+
+    /** Prints to standard output. */
+    void print(String text) {
+        write(out, text);
+    }
+
+    /** For what prints whole pages. */
+    PrintWriter printer() {
+        return new PrintWriter(out, true, StandardCharsets.UTF_8);
+    }
+
+    private static void write(OutputStream target, String text) {
         try {
-            err.write(("caisson: " + line + "\n").getBytes(StandardCharsets.UTF_8));
+            target.write(text.getBytes(StandardCharsets.UTF_8));
         } catch (IOException e) {
             // Nobody is left to be told.
             return;
-        }
-    }
-
-    void print(String text) {
-        try {
-            out.write(text.getBytes(StandardCharsets.UTF_8));
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
         }
     }
 
