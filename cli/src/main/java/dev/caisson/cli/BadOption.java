@@ -29,7 +29,8 @@ final class BadOption {
             return unknown(unmatched);
         }
         String text = String.valueOf(e.getMessage()).lines().findFirst().orElse("Bad option.");
-        if (e instanceof MissingParameterException && e.getArgSpec() instanceof OptionSpec option) {
+        if (e instanceof MissingParameterException missing
+                && missing.getMissing().getFirst() instanceof OptionSpec option) {
             return option.longestName() + " needs a value: " + option.paramLabel() + ".";
         }
         return text.endsWith(".") ? text : text + ".";
@@ -39,9 +40,10 @@ final class BadOption {
         String given = e.getUnmatched().getFirst();
         List<String> suggestions = e.getSuggestions();
         boolean option = given.startsWith("-");
-        String meant = suggestions.isEmpty()
-                ? ""
-                : " Did you mean " + suggestions.getFirst().strip() + "?";
+        String meant =
+                suggestions.isEmpty()
+                        ? ""
+                        : " Did you mean " + suggestions.getFirst().strip() + "?";
         return "There is no " + (option ? "option " : "command ") + given + "." + meant;
     }
 

@@ -3,6 +3,7 @@ package dev.caisson.cli;
 import dev.caisson.api.ByteSize;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
+import dev.caisson.api.OnOutputLimit;
 import dev.caisson.api.Tier;
 import java.math.BigDecimal;
 import java.time.Duration;
@@ -60,6 +61,44 @@ final class Converters {
                 throw malformed(text, "time", "The longest is 365d.");
             }
             return Duration.ofNanos(nanos.longValue());
+        }
+    }
+
+    /** A whole number of descriptors or processes. */
+    static final class Whole implements ITypeConverter<Integer> {
+        @Override
+        public Integer convert(String text) {
+            try {
+                return Integer.parseInt(text);
+            } catch (NumberFormatException e) {
+                throw malformed(text, "whole number", "Write it with digits only: 256.");
+            }
+        }
+    }
+
+    /** {@code 0.5}. */
+    static final class Cores implements ITypeConverter<Double> {
+        private static final Pattern FORM = Pattern.compile("[0-9]{1,4}(\\.[0-9]{1,6})?");
+
+        @Override
+        public Double convert(String text) {
+            if (!FORM.matcher(text).matches()) {
+                throw malformed(text, "number of cores", "Write 2 or 0.5.");
+            }
+            return Double.valueOf(text);
+        }
+    }
+
+    /** {@code truncate} or {@code kill}. */
+    static final class OutputAction implements ITypeConverter<OnOutputLimit> {
+        @Override
+        public OnOutputLimit convert(String text) {
+            for (OnOutputLimit action : OnOutputLimit.values()) {
+                if (action.value().equals(text)) {
+                    return action;
+                }
+            }
+            throw malformed(text, "choice", "Write truncate or kill.");
         }
     }
 

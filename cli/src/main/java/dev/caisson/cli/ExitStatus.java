@@ -3,7 +3,9 @@ package dev.caisson.cli;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.ExecResult;
 
-/** Exit statuses of {@code caisson}; as far as they go, the ones of {@code env} and {@code timeout}. */
+/**
+ * Exit statuses of {@code caisson}; as far as they go, the ones of {@code env} and {@code timeout}.
+ */
 final class ExitStatus {
     /** Caisson itself failed or refused: the program did not run to an end of its own. */
     static final int OWN_ERROR = 125;
@@ -31,7 +33,7 @@ final class ExitStatus {
         return switch (result.reason()) {
             case LOST, ERROR, UNKNOWN -> OWN_ERROR;
             case EXITED, SIGNALLED, TIMEOUT, OOM, OUTPUT, CANCELLED, KILLED, SANDBOX_ENDED ->
-                result.shellStatus();
+                    result.shellStatus();
         };
     }
 }

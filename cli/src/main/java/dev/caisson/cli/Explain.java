@@ -50,19 +50,22 @@ final class Explain {
     private static Optional<String> ended(ExecResult result, Limits limits) {
         return switch (result.reason()) {
             case TIMEOUT ->
-                Optional.of("ended by the time limit of "
-                        + time(limits.timeout())
-                        + " (--timeout)");
+                    Optional.of(
+                            "ended by the time limit of "
+                                    + time(limits.timeout())
+                                    + " (--timeout)");
             case OOM ->
-                Optional.of("ended by the memory limit of " + limits.memory() + " (--memory)");
+                    Optional.of("ended by the memory limit of " + limits.memory() + " (--memory)");
             case OUTPUT ->
-                Optional.of("ended by the output limit of "
-                        + limits.outputLimit()
-                        + " (--output-limit, --on-output-limit kill)");
+                    Optional.of(
+                            "ended by the output limit of "
+                                    + limits.outputLimit()
+                                    + " (--output-limit, --on-output-limit kill)");
             case SIGNALLED ->
-                result.signal().orElse(0) == SIGSYS
-                        ? Optional.of("ended by SIGSYS: it made a system call that no sandbox has")
-                        : Optional.empty();
+                    result.signal().orElse(0) == SIGSYS
+                            ? Optional.of(
+                                    "ended by SIGSYS: it made a system call that no sandbox has")
+                            : Optional.empty();
             case SANDBOX_ENDED -> Optional.of("the sandbox ended before its program");
             case LOST -> Optional.of("the sandbox was lost; how its program ended is not known");
             case ERROR -> Optional.of("the program could not be run to its end");
@@ -74,8 +77,7 @@ final class Explain {
     private static Optional<String> met(Limit limit, Limits limits) {
         return switch (limit) {
             case MEMORY -> Optional.of(metLine("memory", limits.memory().toString(), "--memory"));
-            case PIDS ->
-                Optional.of(metLine("process", Integer.toString(limits.pids()), "--pids"));
+            case PIDS -> Optional.of(metLine("process", Integer.toString(limits.pids()), "--pids"));
             case DISK -> Optional.of(metLine("disk", limits.disk().toString(), "--disk"));
             case INODES -> Optional.of(metLine("file", Long.toString(limits.inodes()), "--inodes"));
             case OUTPUT, TIME, CPU, IO, EGRESS, UNKNOWN -> Optional.empty();

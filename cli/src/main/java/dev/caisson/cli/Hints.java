@@ -12,13 +12,14 @@ final class Hints {
 
     private record Hint(Pattern pattern, String language) {}
 
-    private static final List<Hint> HINTS = List.of(
-            hint("ModuleNotFoundError: No module named '" + NAME + "'", "Python module"),
-            hint("Cannot find (?:module|package) '" + NAME + "'", "Node module"),
-            hint("Can't locate " + NAME + " in @INC", "Perl module"),
-            hint("cannot load such file -- " + NAME, "Ruby library"),
-            hint("error: package " + NAME + " does not exist", "Java package"),
-            hint("there is no package called \\W?" + NAME, "R package"));
+    private static final List<Hint> HINTS =
+            List.of(
+                    hint("ModuleNotFoundError: No module named '" + NAME + "'", "Python module"),
+                    hint("Cannot find (?:module|package) '" + NAME + "'", "Node module"),
+                    hint("Can't locate " + NAME + " in @INC", "Perl module"),
+                    hint("cannot load such file -- " + NAME, "Ruby library"),
+                    hint("error: package " + NAME + " does not exist", "Java package"),
+                    hint("there is no package called \\W?" + NAME, "R package"));
 
     private Hints() {}
 
@@ -26,12 +27,14 @@ final class Hints {
         for (Hint hint : HINTS) {
             Matcher matcher = hint.pattern.matcher(errors);
             if (matcher.find()) {
-                return Optional.of("the "
-                        + hint.language
-                        + " "
-                        + matcher.group(1)
-                        + " is not in this sandbox: bring it along with --file, or install it on"
-                        + " the host beneath /usr, which sandboxes see; there is no network inside");
+                return Optional.of(
+                        "the "
+                                + hint.language
+                                + " "
+                                + matcher.group(1)
+                                + " is not in this sandbox: bring it along with --file, or install"
+                                + " it on the host beneath /usr, which sandboxes see; there is no"
+                                + " network inside");
             }
         }
         return Optional.empty();

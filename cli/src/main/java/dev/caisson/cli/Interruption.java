@@ -2,12 +2,13 @@ package dev.caisson.cli;
 
 import dev.caisson.api.Caisson;
 import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Ends the sandbox at once when the process is told to end (SIGINT, SIGTERM, SIGHUP); the JVM then
- * exits with 128 and the signal. Open while a sandbox lives.
+ * exits with 128 and the signal.
  */
-final class Interruption implements AutoCloseable {
+final class Interruption {
     /** The launcher ends what is left when this process is gone, so waiting is a courtesy. */
     private static final Duration PATIENCE = Duration.ofSeconds(5);
 
@@ -27,8 +28,7 @@ final class Interruption implements AutoCloseable {
      * From here on a signal just ends the process. Does not return when it is on its way out: then
      * nothing more is to be said.
      */
-    @Override
-    public void close() {
+    void over() {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {
@@ -45,14 +45,10 @@ final class Interruption implements AutoCloseable {
         }
     }
 
+    /** The process ends; this thread has nothing else to do. */
     private static void waitForExit() {
         while (true) {
-            try {
-                Thread.sleep(Duration.ofDays(1));
-            } catch (InterruptedException e) {
-                // The process ends; this thread has nothing else to do.
-                continue;
-            }
+            LockSupport.park();
         }
     }
 }

@@ -14,6 +14,7 @@ final class LimitOptions {
             names = "--cpus",
             paramLabel = "N",
             defaultValue = "1",
+            converter = Converters.Cores.class,
             description = "CPU time per wall time, in cores (${DEFAULT-VALUE})")
     private double cpus;
 
@@ -29,6 +30,7 @@ final class LimitOptions {
             names = "--pids",
             paramLabel = "N",
             defaultValue = "256",
+            converter = Converters.Whole.class,
             description = "processes and threads (${DEFAULT-VALUE})")
     private int pids;
 
@@ -52,6 +54,7 @@ final class LimitOptions {
             names = "--open-files",
             paramLabel = "N",
             defaultValue = "1024",
+            converter = Converters.Whole.class,
             description = "descriptors of each process (${DEFAULT-VALUE})")
     private int openFiles;
 
@@ -75,6 +78,7 @@ final class LimitOptions {
             names = "--on-output-limit",
             paramLabel = "truncate|kill",
             defaultValue = "truncate",
+            converter = Converters.OutputAction.class,
             description = "beyond it: count and discard, or kill (${DEFAULT-VALUE})")
     private OnOutputLimit onOutputLimit;
 
@@ -91,16 +95,17 @@ final class LimitOptions {
 
     /** Refuses what is out of bounds, naming the limit and what is allowed. */
     Limits limits() {
-        Limits limits = Limits.defaults()
-                .withCpus(cpus)
-                .withMemory(memory)
-                .withPids(pids)
-                .withDisk(disk)
-                .withInodes(inodes)
-                .withOpenFiles(openFiles)
-                .withTimeout(timeout)
-                .withOutputLimit(outputLimit)
-                .withOnOutputLimit(onOutputLimit);
+        Limits limits =
+                Limits.defaults()
+                        .withCpus(cpus)
+                        .withMemory(memory)
+                        .withPids(pids)
+                        .withDisk(disk)
+                        .withInodes(inodes)
+                        .withOpenFiles(openFiles)
+                        .withTimeout(timeout)
+                        .withOutputLimit(outputLimit)
+                        .withOnOutputLimit(onOutputLimit);
         return ioRate == null ? limits : limits.withIoRate(ioRate);
     }
 }

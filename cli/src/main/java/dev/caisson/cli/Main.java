@@ -12,9 +12,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/**
- * Reads the command line, hands over to a command and turns what happened into an exit status.
- */
+/** Reads the command line, hands over to a command and turns what happened into an exit status. */
 @Command(
         name = "caisson",
         synopsisSubcommandLabel = "COMMAND",
@@ -62,8 +60,8 @@ final class Main implements Runnable {
     int execute(String... args) {
         List<String> given = List.of(args);
         return new CommandLine(this)
-                .setUsageHelpAutoWidth(true)
-                .setCaseInsensitiveEnumValuesAllowed(true)
+                .setUsageHelpWidth(100)
+                .setStopAtPositional(true)
                 .setOut(streams.printer())
                 .setParameterExceptionHandler((e, parsed) -> refuse(e, given))
                 .setExecutionExceptionHandler((e, failed, parsed) -> fail(e, given))

@@ -66,11 +66,12 @@ record ProgramWords(CommandLine line, List<String> words, boolean command, @Null
             throw wrong("Code from standard input needs its language, for example --lang python.");
         }
         if (!command && !fromStdin() && !Files.isRegularFile(script())) {
-            throw wrong("There is no script "
-                    + words.getFirst()
-                    + " on this host. A command of the sandbox is run with: caisson run -- "
-                    + words.getFirst()
-                    + ".");
+            throw wrong(
+                    "There is no script "
+                            + words.getFirst()
+                            + " on this host. A command of the sandbox is run with: caisson run -- "
+                            + words.getFirst()
+                            + ".");
         }
     }
 

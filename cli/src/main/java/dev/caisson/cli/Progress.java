@@ -21,12 +21,13 @@ final class Progress {
         if (!streams.errIsTerminal() || totalBytes < WORTH_SHOWING) {
             return;
         }
-        write(String.format(
-                Locale.ROOT,
-                "\r\033[K%s: %d%% of %d MiB",
-                what,
-                Math.min(100, bytes * 100 / totalBytes),
-                totalBytes >> 20));
+        write(
+                String.format(
+                        Locale.ROOT,
+                        "\r\033[K%s: %d%% of %d MiB",
+                        what,
+                        Math.min(100, bytes * 100 / totalBytes),
+                        totalBytes >> 20));
         shown = true;
     }
 
@@ -40,9 +41,8 @@ final class Progress {
     private void write(String text) {
         try {
             streams.err().write(text.getBytes(StandardCharsets.UTF_8));
-        } catch (IOException e) {
+        } catch (IOException ignored) {
             // The terminal is gone; the run goes on.
-            return;
         }
     }
 }

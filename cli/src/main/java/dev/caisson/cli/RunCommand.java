@@ -32,8 +32,9 @@ import picocli.CommandLine.Spec;
         },
         description = {
             "",
-            "Runs a program in a new sandbox and destroys the sandbox after it. It has no network,",
-            "sees the host's /usr read-only and none of its other files, and works in /work.",
+            "Runs a program in a new sandbox and destroys the sandbox after it. It has no network,"
+                    + " sees the host's /usr read-only and none of its other files, and works in"
+                    + " /work.",
             ""
         },
         optionListHeading = "Options (with their defaults):%n",
@@ -41,8 +42,8 @@ import picocli.CommandLine.Spec;
         footer = {
             "",
             "Sizes are written 512m or 1g, times 1500ms, 60s or 2h.",
-            "Exit status: the program's; 124 time limit, 125 Caisson itself, 126 cannot execute,",
-            "127 not found, 128+n ended by signal n."
+            "Exit status: the program's; 124 time limit, 125 Caisson itself, 126 cannot execute,"
+                    + " 127 not found, 128+n ended by signal n."
         })
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 final class RunCommand implements Callable<Integer> {
@@ -112,35 +113,44 @@ final class RunCommand implements Callable<Integer> {
     public Integer call() {
         RunSpec run = runSpec();
         Watcher watcher = new Watcher(main.streams(), !json);
-        try (Caisson caisson = main.opener().get();
-                Interruption interruption = Interruption.closing(caisson)) {
-            RunResult result = caisson.run(run, watcher);
-            watcher.finish();
-            interruption.close();
-            return report(result, watcher);
+        try {
+            return report(run(run, watcher), watcher);
         } catch (CaissonException e) {
-            watcher.finish();
             return report(e, watcher);
         }
     }
 
+    private RunResult run(RunSpec run, Watcher watcher) {
+        try (Caisson caisson = main.opener().get()) {
+            Interruption interruption = Interruption.closing(caisson);
+            try {
+                return caisson.run(run, watcher);
+            } finally {
+                watcher.finish();
+                interruption.over();
+            }
+        }
+    }
+
     private RunSpec runSpec() {
-        SandboxSpec sandbox = SandboxSpec.defaults()
-                .withTier(tier)
-                .withLimits(limits.limits())
-                .withEnv(environment())
-                .withAllowDegraded(allowDegraded);
+        SandboxSpec sandbox =
+                SandboxSpec.defaults()
+                        .withTier(tier)
+                        .withLimits(limits.limits())
+                        .withEnv(environment())
+                        .withAllowDegraded(allowDegraded);
         ProgramWords program = ProgramWords.of(spec, words, lang);
         if (stdin && program.fromStdin()) {
             throw wrong("--stdin and code from standard input exclude each other.");
         }
-        RunSpec run = RunSpec.of(program.program(main.streams().in()))
-                .withArguments(program.arguments())
-                .withSandbox(sandbox)
-                .withFiles(files.stream().map(FileOption::parse).toList())
-                .withWorkdir(workdir)
-                .withCapture(json || limits.killsOnOutput())
-                .withListFiles(json || out != null);
+        RunSpec run =
+                RunSpec.of(program.program(main.streams().in()))
+                        .withArguments(program.arguments())
+                        .withSandbox(sandbox)
+                        .withFiles(files.stream().map(FileOption::parse).toList())
+                        .withWorkdir(workdir)
+                        .withCapture(json || limits.killsOnOutput())
+                        .withListFiles(json || out != null);
         RunSpec withOut = out == null ? run : run.withOut(out);
         return stdin ? withOut.withStdin(main.streams().in()) : withOut;
     }

@@ -66,8 +66,8 @@ final class RunJson {
         failure.details().forEach(json::writeStringProperty);
         json.writeEndObject();
         json.writeEndObject();
-        sandbox.ifPresent(made -> where(
-                made.id(), made.session(), made.tier().value(), made.engine()));
+        sandbox.ifPresent(
+                made -> where(made.id(), made.session(), made.tier().value(), made.engine()));
     }
 
     private void run(RunResult run) {

@@ -44,9 +44,8 @@ record Streams(InputStream in, OutputStream out, OutputStream err, boolean errIs
     private static void write(OutputStream target, String text) {
         try {
             target.write(text.getBytes(StandardCharsets.UTF_8));
-        } catch (IOException e) {
+        } catch (IOException ignored) {
             // Nobody is left to be told.
-            return;
         }
     }
 
