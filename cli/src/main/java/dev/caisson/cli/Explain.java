@@ -19,9 +19,12 @@ final class Explain {
 
     /** One line for an error. */
     static String failure(CaissonException failure) {
-        return failure.remedy().isEmpty()
-                ? failure.message()
-                : failure.message() + " " + failure.remedy();
+        String message = failure.message();
+        String allowed = failure.details().getOrDefault("allowed", "");
+        if (!allowed.isEmpty() && !message.contains(allowed)) {
+            message += " Allowed: " + allowed + ".";
+        }
+        return failure.remedy().isEmpty() ? message : message + " " + failure.remedy();
     }
 
     /**
