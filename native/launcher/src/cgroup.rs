@@ -435,12 +435,11 @@ impl Cgroups {
 
     /// Removes a sandbox's folders; false while something still holds them.
     pub fn remove(&self, path: &str) -> bool {
-        let blkio = self.v1_of("blkio");
-        self.limiting()
-            .into_iter()
-            .chain(blkio)
-            .chain([self.v2.root.as_fd()])
-            .fold(true, |all, root| remove_tree(root, path) && all)
+        let mut all = true;
+        for root in self.limiting().into_iter().chain(self.v1_of("blkio")).chain([self.v2.root.as_fd()]) {
+            all &= remove_tree(root, path);
+        }
+        all
     }
 
     /// Goes back to where the launcher came from and removes what is empty. Called once, at an orderly end.

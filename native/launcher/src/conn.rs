@@ -31,7 +31,7 @@ pub struct Conn {
 /// What reading brought.
 pub enum Read {
     /// A whole request.
-    Request(Request),
+    Request(Box<Request>),
     /// Nothing more for now.
     Later,
     /// The peer is gone, or sent what is no frame.
@@ -48,7 +48,7 @@ impl Conn {
     pub fn read(&mut self) -> Read {
         loop {
             match self.reader.next_frame::<Request>() {
-                Ok(Some(request)) => return Read::Request(request),
+                Ok(Some(request)) => return Read::Request(Box::new(request)),
                 Ok(None) => {}
                 Err(e) => return Read::End(Some(e)),
             }

@@ -221,7 +221,7 @@ impl Server {
                 let Some(conn) = self.conns.get_mut(&token) else { return };
                 match conn.read() {
                     Read::Later => break,
-                    Read::Request(request) => self.handle(token, request),
+                    Read::Request(request) => self.handle(token, *request),
                     Read::End(error) => {
                         if let Some(error) = error {
                             let error = Error::new(wire::ErrorKind::ErrorProtocol, error.to_string());
@@ -295,9 +295,9 @@ impl Server {
         match body {
             Body::Hello(_) => Err(Error::new(wire::ErrorKind::ErrorProtocol, "Hello comes once")),
             Body::Prepare(prepare) => {
-                let outcome = self.prepare(asker.conn, &prepare);
+                self.prepare(asker.conn, &prepare)?;
                 self.answer(asker, done);
-                outcome.or(Ok(()))
+                Ok(())
             }
             Body::Create(create) => self.create(asker, create),
             Body::Destroy(destroy) => self.destroy(asker, &destroy.sandbox),
@@ -394,7 +394,8 @@ impl Server {
             if parked >= MAX_PARKED || self.sandboxes.contains_key(id) {
                 continue;
             }
-            self.park(&prepare.group, id, owner)?;
+            // A hint: what cannot be parked now is made, or refused, at its Create.
+            let _ = self.park(&prepare.group, id, owner);
         }
         Ok(())
     }

@@ -271,7 +271,7 @@ pub fn drop_privileges() -> Step<()> {
     use rustix::process::{Gid, Uid};
     const NOROOT_AND_NO_SETUID_FIXUP_LOCKED: u64 = 0b1111;
     const SETPCAP: u64 = 1 << 8;
-    let all = (1u64 << last_capability()) - 1 | 1 << last_capability();
+    let last = u64::from(last_capability());
     step(sys::prctl(libc::PR_SET_SECUREBITS, NOROOT_AND_NO_SETUID_FIXUP_LOCKED, 0), "set secure bits")?;
     step(rustix::thread::set_thread_groups(&[]), "clear the groups")?;
     let (uid, gid) = (Uid::from_raw(AGENT_ID), Gid::from_raw(AGENT_ID));
@@ -282,7 +282,7 @@ pub fn drop_privileges() -> Step<()> {
         step(sys::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE as u64, cap), "raise an ambient capability")?;
     }
     // The bounding set does not touch ambient ones; empty, nothing executed later can gain any.
-    for cap in (0..64).filter(|c| all >> c & 1 == 1) {
+    for cap in 0..=last {
         step(sys::prctl(libc::PR_CAPBSET_DROP, cap, 0), "empty the bounding set")?;
     }
     step(capset(KEPT, KEPT), "drop the other capabilities")?;

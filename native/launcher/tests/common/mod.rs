@@ -63,6 +63,17 @@ impl Launcher {
         let (run, state) = (base.join("run"), base.join("state"));
         std::fs::create_dir_all(base).unwrap();
         let socket = run.join("s/launcher.sock");
+        Self::start_with(run, state, socket)
+    }
+
+    /// A second one on the folders of the first.
+    pub fn start_beside(first: &Self) -> Self {
+        let mut second = Self::start_with(first.run.clone(), first.state.clone(), first.run.join("s/second.sock"));
+        second.keep = true;
+        second
+    }
+
+    fn start_with(run: PathBuf, state: PathBuf, socket: PathBuf) -> Self {
         let program = std::env::var_os("CAISSON_LAUNCHER")
             .map_or_else(|| env!("CARGO_BIN_EXE_caisson-launcher").into(), PathBuf::from);
         let mut child = Command::new(program)
@@ -206,4 +217,85 @@ pub fn create(id: &str) -> wire::Create {
         }),
         ..Default::default()
     }
+}
+
+/// Whether a host process is there and no zombie.
+pub fn alive(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|s| !s.rsplit(") ").next().unwrap_or("Z").starts_with('Z'))
+}
+
+/// Waits up to 20 s.
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    for _ in 0..2000 {
+        if condition() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("waited in vain until {what}");
+}
+
+/// What a host has of sandboxes: found by looking, not by asking the launcher.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Census {
+    pub cgroups: usize,
+    pub processes: usize,
+    pub mounts: usize,
+    pub descriptors: usize,
+}
+
+impl Census {
+    /// Of this launcher and its group.
+    pub fn take(launcher: &Launcher) -> Self {
+        let pid = launcher.child.id();
+        Self {
+            cgroups: folders(|name| {
+                name.starts_with(&format!("sb{:08}", std::process::id())) && journaled(&launcher.run, name)
+            }),
+            processes: children(pid),
+            mounts: std::fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default().lines().count(),
+            descriptors: std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count) / 16,
+        }
+    }
+
+    /// Of these sandboxes, wherever their launcher is.
+    pub fn of(ids: &[String]) -> Self {
+        let processes = std::fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .filter(|e| {
+                std::fs::read_to_string(e.path().join("cgroup"))
+                    .is_ok_and(|t| ids.iter().any(|id| t.contains(id.as_str())))
+            })
+            .count();
+        Self { cgroups: folders(|name| ids.iter().any(|id| id == name)), processes, mounts: 0, descriptors: 0 }
+    }
+}
+
+fn children(pid: u32) -> usize {
+    std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default().split_whitespace().count()
+}
+
+fn journaled(run: &Path, name: &str) -> bool {
+    std::fs::read_dir(run.join("i"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|e| std::fs::read_to_string(e.path().join("journal")).is_ok_and(|t| t.contains(name)))
+}
+
+/// Counts cgroup folders in all hierarchies, two levels beneath `caisson`.
+fn folders(matches: impl Fn(&str) -> bool) -> usize {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let tops = mounts.lines().filter(|l| l.contains(" - cgroup")).filter_map(|l| l.split(' ').nth(4));
+    let mut count = 0;
+    for top in tops {
+        for group in std::fs::read_dir(Path::new(top).join("caisson")).into_iter().flatten().flatten() {
+            for sandbox in std::fs::read_dir(group.path()).into_iter().flatten().flatten() {
+                count += usize::from(matches(&sandbox.file_name().to_string_lossy()));
+            }
+        }
+    }
+    count
 }

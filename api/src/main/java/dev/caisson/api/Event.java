@@ -11,7 +11,7 @@ import java.util.Optional;
  * <p>Never holds output, environment values or file contents.
  *
  * @param id unique
- * @param seq position, from 1 without holes, per tenant; here per process
+ * @param seq position, from 1 without holes, per tenant; in embedded use per opened {@link Caisson}
  * @param time when it happened
  * @param type what happened
  * @param tenant {@code local} in embedded use

@@ -12,6 +12,7 @@ import java.util.List;
  * @param engine that gave the tier
  * @param result of the command
  * @param argv the command as it was run inside
+ * @param hint what to do about a failure that was recognised, such as a missing module; empty otherwise
  */
 public record RunResult(
         String run,
@@ -20,7 +21,8 @@ public record RunResult(
         Tier tier,
         String engine,
         ExecResult result,
-        List<String> argv) {
+        List<String> argv,
+        String hint) {
 
     /** Copies the list. */
     public RunResult {
