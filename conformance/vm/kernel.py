@@ -15,6 +15,10 @@ class Unavailable(Exception):
     """Something the VM is made of cannot be had on this machine: the run is skipped, not failed."""
 
 
+class NoModule(Exception):
+    """The kernel has no module of that name."""
+
+
 class Kernel:
     """A kernel image, the folder of its modules, and a static busybox."""
 
@@ -37,7 +41,7 @@ class Kernel:
         if name in self._builtin or name in ordered:
             return
         if name not in self._files:
-            raise Unavailable(f"kernel {self.version} has no module {name}")
+            raise NoModule(f"kernel {self.version} has no module {name}")
         content = _uncompressed(self._files[name])
         depends = re.search(rb"\0depends=([^\0]*)\0", content)
         for needed in depends.group(1).decode().split(",") if depends else []:
