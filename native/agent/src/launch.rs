@@ -14,6 +14,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 /// The uid and gid of agent and spawner inside.
 pub const AGENT_ID: u32 = 65_533;
 const MAX_EXECS: usize = 256;
+/// Starts at the same time: descriptors on their way to the spawner are limited by the kernel.
+const MAX_STARTING: usize = 32;
 const MAX_ATTEMPTS: u32 = 3;
 const MAX_GROUPS: usize = 64;
 
@@ -37,7 +39,7 @@ impl Agent {
 
     /// Hands waiting execs to the spawner.
     pub(crate) fn launch_queued(&mut self) {
-        while self.link.open_channel().is_some() {
+        while self.link.open_channel().is_some() && self.starting() < MAX_STARTING {
             let Some(key) = self.link.queue.pop_front() else { return };
             match self.launch(key) {
                 Ok(()) => {}
@@ -49,6 +51,10 @@ impl Agent {
                 Err(LaunchError::Refused(refusal)) => self.refuse_exec(key, refusal),
             }
         }
+    }
+
+    fn starting(&self) -> usize {
+        self.execs.values().filter(|exec| exec.phase == Phase::Starting).count()
     }
 
     fn launch(&mut self, key: u64) -> Result<(), LaunchError> {
@@ -185,6 +191,7 @@ impl Agent {
         }
         self.next_tick.get_or_insert(self.now + crate::limits::TICK);
         self.sample(key);
+        self.launch_queued();
     }
 
     /// The child died before it could say its pid: the spawner did, or the kernel killed it.
@@ -215,6 +222,7 @@ impl Agent {
         }
         let refusal = start_refusal(failed.stage, errno, exec.launch.as_ref().map(|launch| &launch.start));
         self.refuse_exec(key, refusal);
+        self.launch_queued();
     }
 
     /// Answers a start with an error and forgets the exec.

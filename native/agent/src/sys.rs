@@ -102,10 +102,12 @@ pub fn child_signals() -> Result<OwnedFd, Errno> {
 
 /// Default dispositions and an empty mask, as a new program expects them.
 pub fn reset_signals() {
-    // SAFETY: plain calls on local memory. Numbers that cannot be set (KILL, STOP, libc's own) answer an error, ignored.
+    // SAFETY: plain calls on local memory. Numbers that cannot be set (KILL, STOP) answer an error, ignored. The raw call,
+    // since glibc keeps 32 and 33 to itself; a zeroed kernel sigaction is SIG_DFL, no flags, an empty mask.
     unsafe {
+        let default = [0u64; 4];
         for signal in 1..=64 {
-            libc::signal(signal, libc::SIG_DFL);
+            libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), std::ptr::null::<u64>(), 8);
         }
         // Rust's runtime made an alternate stack; exec drops it.
         let mut set: libc::sigset_t = std::mem::zeroed();
@@ -133,6 +135,13 @@ pub fn set_soft_data_limit(bytes: Option<u64>) {
     };
     // Lowering or restoring a soft limit beneath the hard one is always allowed.
     let _ = setrlimit(Resource::Data, Rlimit { current: soft, maximum: hard });
+}
+
+/// As many descriptors as the launcher allows.
+pub fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let hard = getrlimit(Resource::Nofile).maximum;
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard });
 }
 
 /// Forks the process. The agent has one thread, so the child may go on with everything.

@@ -6,12 +6,12 @@ use caisson_wire::{FrameReader, MAX_AGENT_FRAME, encode_frame};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub struct Client {
     pub socket: UnixStream,
     reader: FrameReader,
     buffer: Vec<u8>,
-    next_stream: u64,
     pub welcome: Option<Welcome>,
     /// Frames of other streams that were read meanwhile.
     set_aside: VecDeque<AgentFrame>,
@@ -41,15 +41,15 @@ impl Client {
             socket,
             reader: FrameReader::new(MAX_AGENT_FRAME),
             buffer: vec![0; 256 << 10],
-            next_stream: 1,
             welcome: None,
             set_aside: VecDeque::new(),
         }
     }
 
     pub fn stream(&mut self) -> u64 {
-        self.next_stream += 1;
-        self.next_stream - 1
+        // A session uses a stream once, over all its connections.
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        NEXT.fetch_add(1, Ordering::Relaxed)
     }
 
     pub fn hello(&mut self, epoch: u64, resume: Vec<Resume>) -> Welcome {
@@ -94,6 +94,7 @@ impl Client {
             if frame.stream == stream {
                 return frame;
             }
+            assert!(frame.stream > 0 || !matches!(frame.body, Some(agent_frame::Body::Error(_))), "{frame:?}");
             self.set_aside.push_back(frame);
         }
     }
@@ -171,7 +172,6 @@ impl Client {
 
 /// A name that no other exec of this process has.
 pub fn exec_name() -> String {
-    use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("ex{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }

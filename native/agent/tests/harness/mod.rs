@@ -5,7 +5,7 @@
 pub mod client;
 mod process;
 
-pub use client::{Client, Outcome};
+pub use client::Client;
 
 use caisson_wire::agent::{AgentNotice, Attach, Boot};
 use prost::Message;
@@ -100,7 +100,7 @@ impl World {
         let procs = |folder: &Path| -> OwnedFd {
             fs::OpenOptions::new().write(true).open(folder.join("cgroup.procs")).unwrap().into()
         };
-        let joins = [procs(&init), procs(&memory), procs(&pids)];
+        let joins = [procs(&init), procs(&memory), procs(&pids), procs(&cpu)];
         let agent = process::start_agent(env!("CARGO_BIN_EXE_caisson-agent"), &agent_life, &joins[0]);
         let open = |folder: &Path| -> OwnedFd { fs::File::open(folder).unwrap().into() };
         let event = process::oom_event(&memory);
