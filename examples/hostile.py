@@ -33,6 +33,7 @@ def fork_bomb():
         while len(children) < 100_000:
             child = os.fork()
             if child == 0:
+                os.close(release)
                 os.read(hold, 1)
                 os._exit(0)
             children.append(child)

@@ -19,6 +19,8 @@ const SYSTEM: &str = "caisson/system";
 const LIMITING: [&str; 3] = ["memory", "pids", "cpu"];
 /// Controllers that programs look at to learn their limits.
 const VIEWED: [&str; 5] = ["memory", "cpu", "cpuacct", "cpuset", "pids"];
+/// How often something is tried again that another launcher's end can cross.
+const RACES: usize = 16;
 const PERIOD_MICROS: u64 = 100_000;
 /// The highest weight a group can have; `system` has ten times as much.
 const MAX_WEIGHT: u64 = 1000;
@@ -93,9 +95,15 @@ fn open_folder(dir: BorrowedFd<'_>, path: &str) -> io::Result<OwnedFd> {
 impl Cgroups {
     /// Finds the hierarchies, makes `caisson/system` and moves the calling process there.
     pub fn open() -> Result<Self> {
-        let mut cgroups = Self::find()?;
-        cgroups.settle()?;
-        Ok(cgroups)
+        let cgroups = Self::find()?;
+        let mut outcome = cgroups.settle();
+        for _ in 0..RACES {
+            match &outcome {
+                Err(e) if e.errno == libc::ENOENT => outcome = cgroups.settle(),
+                _ => break,
+            }
+        }
+        outcome.map(|()| cgroups)
     }
 
     fn find() -> Result<Self> {
@@ -150,7 +158,7 @@ impl Cgroups {
         Ok(Self { v1: if limits_in_v2 { Vec::new() } else { v1 }, v2, limits_in_v1: !limits_in_v2 })
     }
 
-    fn settle(&mut self) -> Result<()> {
+    fn settle(&self) -> Result<()> {
         let refused = |e: Error| {
             e.remedy("run as root on the host; in a container give it a writable cgroup tree (for example `--privileged` with a private cgroup namespace)")
         };
@@ -274,6 +282,21 @@ impl Cgroups {
 
     /// Makes a sandbox's folders, without limits. `agent` is the host uid of its agent, which makes exec groups there.
     pub fn make(&self, group: &str, sandbox: &str, agent: u32) -> Result<SandboxCgroups> {
+        let mut outcome = self.try_make(group, sandbox, agent);
+        // Another launcher that leaves removes a group's empty folder, maybe just before ours is in it.
+        for _ in 0..RACES {
+            match &outcome {
+                Err(e) if e.errno == libc::ENOENT => {
+                    self.remove(&format!("{TOP}/{group}/{sandbox}"));
+                    outcome = self.try_make(group, sandbox, agent);
+                }
+                _ => break,
+            }
+        }
+        outcome
+    }
+
+    fn try_make(&self, group: &str, sandbox: &str, agent: u32) -> Result<SandboxCgroups> {
         self.make_group(group)?;
         let path = format!("{TOP}/{group}/{sandbox}");
         let step = || format!("make the cgroup {path}");

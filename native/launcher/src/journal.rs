@@ -15,6 +15,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// File of an instance's folder that names its socket.
+const SOCKET: &str = "socket";
 /// Lines after which the journal is written anew with what is alive.
 const COMPACT_AFTER: usize = 4096;
 
@@ -29,18 +31,21 @@ pub struct Journal {
 
 impl Journal {
     /// Clears what dead launchers left and starts a journal of this one. `run` is shared by all launchers.
-    pub fn open(run: &Path, cgroups: &Cgroups) -> Result<Self> {
+    /// `socket` is noted, so that the file and its folder go when this launcher cannot remove them itself.
+    pub fn open(run: &Path, cgroups: &Cgroups, socket: &Path) -> Result<Self> {
         let instances = run.join("i");
         std::fs::create_dir_all(&instances).doing(|| format!("make {}", instances.display()))?;
         // One launcher at a time looks for the dead.
         let path = run.join("lock");
         let guard = open_lock(&path).doing(|| format!("open {}", path.display()))?;
         rustix::fs::flock(&guard, FlockOperation::LockExclusive).doing(|| format!("lock {}", path.display()))?;
-        clear_dead(&instances, cgroups);
+        clear_dead(&instances, cgroups, socket);
         let folder = instances.join(format!("{}-{}", std::process::id(), stamp()));
         std::fs::create_dir(&folder).doing(|| format!("make {}", folder.display()))?;
         let lock = open_lock(&folder.join("lock")).doing(|| "make the instance lock".into())?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).doing(|| "take the instance lock".into())?;
+        std::fs::write(folder.join(SOCKET), socket.as_os_str().as_encoded_bytes())
+            .doing(|| "note the socket".into())?;
         let file = open_journal(&folder)?;
         Ok(Self { folder, file, alive: BTreeMap::new(), lines: 0, _lock: lock })
     }
@@ -77,8 +82,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the journal, at an orderly end with nothing alive.
+    /// Removes the socket and, at an orderly end with nothing alive, the journal.
     pub fn close(self) {
+        remove_socket(&self.folder);
         if self.alive.is_empty() {
             let _ = std::fs::remove_dir_all(&self.folder);
         }
@@ -109,7 +115,22 @@ fn alive_in(text: &str) -> BTreeMap<String, String> {
     alive
 }
 
-fn clear_dead(instances: &Path, cgroups: &Cgroups) {
+/// Removes an instance's socket and the folder that was made for it: one in the run folder that is empty then.
+fn remove_socket(folder: &Path) {
+    let Ok(socket) = std::fs::read_to_string(folder.join(SOCKET)) else { return };
+    let socket = Path::new(&socket);
+    let run = folder.parent().and_then(Path::parent);
+    let parent = socket.parent();
+    // What lies elsewhere is not reachable from the launcher's root, or belongs to whoever named it.
+    if parent == run || parent.and_then(Path::parent) == run {
+        let _ = std::fs::remove_file(socket);
+        if let Some(parent) = parent.filter(|p| Some(*p) != run) {
+            let _ = std::fs::remove_dir(parent);
+        }
+    }
+}
+
+fn clear_dead(instances: &Path, cgroups: &Cgroups, own_socket: &Path) {
     let Ok(entries) = std::fs::read_dir(instances) else { return };
     for entry in entries.flatten() {
         let folder = entry.path();
@@ -118,6 +139,9 @@ fn clear_dead(instances: &Path, cgroups: &Cgroups) {
             continue;
         }
         let text = std::fs::read_to_string(folder.join("journal")).unwrap_or_default();
+        if std::fs::read_to_string(folder.join(SOCKET)).is_ok_and(|s| Path::new(&s) != own_socket) {
+            remove_socket(&folder);
+        }
         if alive_in(&text).values().all(|path| clear(cgroups, path)) {
             let _ = std::fs::remove_dir_all(&folder);
         }

@@ -118,7 +118,7 @@ fn run(options: &Options) -> Result<()> {
     let parent = open_parent(&options.socket)?;
     let cgroups = Arc::new(cgroup::Cgroups::open()?);
     host::enter(&template.skeleton, &options.run, &[&options.state, &options.run])?;
-    let journal = journal::Journal::open(&options.run, &cgroups)?;
+    let journal = journal::Journal::open(&options.run, &cgroups, &options.socket)?;
     let ids = ids::Ids::open(&options.run)?;
     let stock = disk::Stock::start(&options.state, USUAL_DISK)?;
     let janitor = janitor::Janitor::start(Arc::clone(&cgroups))?;
