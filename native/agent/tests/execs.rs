@@ -162,7 +162,8 @@ fn commands_that_cannot_start_are_refused_with_the_right_kind() {
 fn a_timeout_ends_a_command_that_ignores_sigterm() {
     let Some(mut world) = world() else { return };
     let begin = Instant::now();
-    let start = ExecStart { timeout_millis: 200, grace_millis: 300, ..shell("trap '' TERM; while :; do sleep 0.05; done") };
+    let start =
+        ExecStart { timeout_millis: 200, grace_millis: 300, ..shell("trap '' TERM; while :; do sleep 0.05; done") };
     let outcome = world.client().run(start).unwrap();
     assert_eq!(outcome.ended.reason(), ExecReason::ReasonTimeout);
     assert_eq!(outcome.limits, [Limit::Time]);
@@ -211,7 +212,13 @@ fn a_pipe_held_by_a_lingering_process_is_given_up_after_two_seconds() {
 #[test]
 fn children_have_no_privileges_and_their_own_limits() {
     let Some(mut world) = world() else { return };
-    let start = ExecStart { groups: vec![5000], open_files: 77, ..shell("id -u; id -G; grep -E '^(Cap|NoNew|SigBlk|SigIgn)' /proc/self/status; ulimit -n; ulimit -Hn; ulimit -c; umask; ls /proc/self/fd | wc -l") };
+    let start = ExecStart {
+        groups: vec![5000],
+        open_files: 77,
+        ..shell(
+            "id -u; id -G; grep -E '^(Cap|NoNew|SigBlk|SigIgn)' /proc/self/status; ulimit -n; ulimit -Hn; ulimit -c; umask; ls /proc/self/fd | wc -l",
+        )
+    };
     let outcome = world.client().run(start).unwrap();
     let text = outcome.text();
     let lines: Vec<&str> = text.lines().collect();

@@ -100,7 +100,8 @@ fn throttling_is_told() {
 #[test]
 fn usage_is_measured() {
     let Some(mut world) = world_with(&Limits::default()) else { return };
-    let script = "head -c 60m /dev/zero | tail -c 50m >/dev/null; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; sleep 0.5";
+    let script =
+        "head -c 60m /dev/zero | tail -c 50m >/dev/null; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; sleep 0.5";
     let outcome = world.client().sh(script);
     let usage = outcome.ended.usage.unwrap();
     assert!(usage.wall_micros > 500_000);
