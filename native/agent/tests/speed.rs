@@ -1,5 +1,5 @@
 //! Measures, on demand: `cargo test --release -p caisson-agent --test speed -- --ignored --nocapture --test-threads 1`.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 
