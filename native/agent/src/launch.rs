@@ -173,15 +173,16 @@ impl Agent {
                 _ => {}
             }
         }
-        exec.status = None;
         match exec.pid {
             Some(pid) => self.started(key, pid),
             None => self.start_again(key),
         }
     }
 
-    fn started(&mut self, key: u64, pid: i32) {
+    /// The command runs, or ran.
+    pub(crate) fn started(&mut self, key: u64, pid: i32) {
         let Some(exec) = self.execs.get_mut(&key) else { return };
+        exec.status = None;
         exec.phase = Phase::Running;
         exec.deadline = exec.timeout.and_then(|timeout| self.now.checked_add(timeout));
         exec.log.push_event(Body::ExecStarted(ExecStarted { pid: pid.unsigned_abs() }));
@@ -197,6 +198,7 @@ impl Agent {
     /// The child died before it could say its pid: the spawner did, or the kernel killed it.
     fn start_again(&mut self, key: u64) {
         let Some(exec) = self.execs.get_mut(&key) else { return };
+        exec.status = None;
         if exec.cause.is_some() {
             return self
                 .refuse_exec(key, Refusal::new(ErrorKind::ErrorCancelled, "the exec was ended before it started"));

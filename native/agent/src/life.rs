@@ -38,12 +38,6 @@ impl Agent {
     /// Reaps everything that died.
     pub(crate) fn reap(&mut self) {
         self.drain_signals();
-        // Whoever died after its start said its pid before: so it is known from here on.
-        let starting: Vec<u64> =
-            self.execs.iter().filter(|(_, exec)| exec.status.is_some()).map(|(key, _)| *key).collect();
-        for key in starting {
-            self.read_status(key);
-        }
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             self.reaped(pid.as_raw_nonzero().get(), status);
         }
@@ -54,9 +48,16 @@ impl Agent {
             self.link.pid = None;
             return self.spawner_died(status);
         }
+        if self.find_pid(pid).is_none() {
+            // Whoever dies after its start said its pid before.
+            self.read_all_status();
+        }
+        // Anybody else is an orphan of a user process.
         let Some(key) = self.find_pid(pid) else { return };
+        self.read_status(key);
+        // The spawner may still hold the pipe open. Whatever the child had to say is read by now.
         if self.execs.get(&key).is_some_and(|exec| exec.status.is_some()) {
-            self.read_status(key);
+            self.started(key, pid);
         }
         let Some(exec) = self.execs.get_mut(&key) else { return };
         exec.pid = None;
@@ -69,6 +70,14 @@ impl Agent {
         exec.stdin.close();
         if let (false, Some(group)) = (exec.linger, &exec.group) {
             group.kill();
+        }
+    }
+
+    fn read_all_status(&mut self) {
+        let starting: Vec<u64> =
+            self.execs.iter().filter(|(_, exec)| exec.status.is_some()).map(|(key, _)| *key).collect();
+        for key in starting {
+            self.read_status(key);
         }
     }
 

@@ -28,8 +28,10 @@ impl Agent {
 
     /// Reads requests of all connections. True when there is more to do at once.
     pub(crate) fn serve_clients(&mut self) -> bool {
+        // What the present client said before a newer one came still counts.
+        let more = self.serve_client();
         self.serve_greeting();
-        self.serve_client()
+        more || self.client.as_ref().is_some_and(Connection::has_work)
     }
 
     fn serve_greeting(&mut self) {

@@ -1,5 +1,5 @@
 //! Commands: starting, input, ends, and what they may not reach.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

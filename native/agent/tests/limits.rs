@@ -1,5 +1,5 @@
 //! Limits are observed, attributed to the right exec, and survived.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

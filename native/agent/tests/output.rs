@@ -1,5 +1,5 @@
 //! Retained output: credit, back-pressure, resuming, epochs.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 
