@@ -1,0 +1,206 @@
+package dev.caisson.testkit;
+
+import dev.caisson.wire.launcher.Create;
+import dev.caisson.wire.launcher.Created;
+import dev.caisson.wire.launcher.Destroyed;
+import dev.caisson.wire.launcher.Done;
+import dev.caisson.wire.launcher.EndReason;
+import dev.caisson.wire.launcher.Ended;
+import dev.caisson.wire.launcher.Error;
+import dev.caisson.wire.launcher.ErrorKind;
+import dev.caisson.wire.launcher.Observed;
+import dev.caisson.wire.launcher.Reply;
+import dev.caisson.wire.launcher.Request;
+import dev.caisson.wire.launcher.Role;
+import dev.caisson.wire.launcher.Welcome;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** A launcher whose sandboxes are {@link FakeAgent}s. */
+public final class FakeLauncher implements AutoCloseable {
+    private final ServerSocketChannel server;
+    private final Path socket;
+    private final Map<String, FakeAgent> sandboxes = new ConcurrentHashMap<>();
+    private final List<Request> requests = new CopyOnWriteArrayList<>();
+    private final List<SocketChannel> connections = new CopyOnWriteArrayList<>();
+    private volatile Function<Create, @Nullable Reply> onCreate = create -> null;
+    private volatile @Nullable SocketChannel control;
+
+    /** A launcher that listens on a socket in that folder. */
+    public FakeLauncher(Path folder) {
+        try {
+            socket = folder.resolve("launcher.sock");
+            server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+            server.bind(UnixDomainSocketAddress.of(socket));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        Thread.ofVirtual().name("fake-launcher").start(this::accept);
+    }
+
+    /** Where it listens. */
+    public Path socket() {
+        return socket;
+    }
+
+    /** Answers creations another way where the function gives a reply. */
+    public void onCreate(Function<Create, @Nullable Reply> answer) {
+        onCreate = answer;
+    }
+
+    /** Every request that came on a control connection. */
+    public List<Request> requests() {
+        return List.copyOf(requests);
+    }
+
+    /** The agent of a living sandbox. */
+    public @Nullable FakeAgent agent(String sandbox) {
+        return sandboxes.get(sandbox);
+    }
+
+    /** How many sandboxes live. */
+    public int living() {
+        return sandboxes.size();
+    }
+
+    /** Ends a sandbox by itself and tells. */
+    public void end(String sandbox, EndReason reason) throws IOException {
+        sandboxes.remove(sandbox);
+        SocketChannel to = control;
+        if (to != null) {
+            reply(
+                    to,
+                    Reply.newBuilder()
+                            .setEnded(Ended.newBuilder().setSandbox(sandbox).setReason(reason))
+                            .build());
+        }
+    }
+
+    private void accept() {
+        while (server.isOpen()) {
+            try {
+                SocketChannel connection = server.accept();
+                connections.add(connection);
+                Thread.ofVirtual().name("fake-launcher-connection").start(() -> serve(connection));
+            } catch (IOException e) {
+                return;
+            }
+        }
+    }
+
+    private void serve(SocketChannel connection) {
+        try {
+            Request hello = Frames.read(connection, Request.parser());
+            if (hello == null) {
+                connection.close();
+            } else if (hello.getHello().getRole() == Role.ROLE_DATA) {
+                data(connection, hello);
+            } else {
+                control(connection, hello);
+            }
+        } catch (IOException e) {
+            // The client went away.
+        }
+    }
+
+    private void data(SocketChannel connection, Request hello) throws IOException {
+        FakeAgent agent = sandboxes.get(hello.getHello().getSandbox());
+        if (agent == null) {
+            reply(connection, error(hello.getId(), ErrorKind.ERROR_NOT_FOUND, "no such sandbox"));
+            connection.close();
+            return;
+        }
+        reply(
+                connection,
+                Reply.newBuilder().setId(hello.getId()).setDone(Done.getDefaultInstance()).build());
+        agent.serve(connection);
+    }
+
+    private void control(SocketChannel connection, Request hello) throws IOException {
+        control = connection;
+        reply(
+                connection,
+                Reply.newBuilder()
+                        .setId(hello.getId())
+                        .setWelcome(
+                                Welcome.newBuilder()
+                                        .setVersion(1)
+                                        .setLauncherVersion("fake")
+                                        .setKernel("6.18-fake")
+                                        .addTemplates("host"))
+                        .build());
+        for (Request request = Frames.read(connection, Request.parser());
+                request != null;
+                request = Frames.read(connection, Request.parser())) {
+            requests.add(request);
+            reply(connection, answer(request));
+        }
+        sandboxes.clear();
+    }
+
+    private Reply answer(Request request) {
+        Reply.Builder reply = Reply.newBuilder().setId(request.getId());
+        return switch (request.getBodyCase()) {
+            case CREATE -> {
+                Reply other = onCreate.apply(request.getCreate());
+                if (other != null) {
+                    yield other.toBuilder().setId(request.getId()).build();
+                }
+                String id = request.getCreate().getSandbox();
+                sandboxes.put(id, new FakeAgent());
+                yield reply.setCreated(Created.newBuilder().setSandbox(id).setPid(4242)).build();
+            }
+            case DESTROY -> {
+                String id = request.getDestroy().getSandbox();
+                yield sandboxes.remove(id) == null
+                        ? error(request.getId(), ErrorKind.ERROR_NOT_FOUND, "no such sandbox")
+                        : reply.setDestroyed(Destroyed.newBuilder().setSandbox(id)).build();
+            }
+            case OBSERVE ->
+                    reply.setObserved(
+                                    Observed.newBuilder()
+                                            .setSandbox(request.getObserve().getSandbox()))
+                            .build();
+            default -> reply.setDone(Done.getDefaultInstance()).build();
+        };
+    }
+
+    /** An error as a reply. */
+    public static Reply error(long id, ErrorKind kind, String message) {
+        return Reply.newBuilder()
+                .setId(id)
+                .setError(
+                        Error.newBuilder()
+                                .setKind(kind)
+                                .setMessage(message)
+                                .setRemedy("do something about it"))
+                .build();
+    }
+
+    private static void reply(SocketChannel connection, Reply reply) throws IOException {
+        Frames.write(connection, Frames.encode(reply));
+    }
+
+    @Override
+    public void close() {
+        try {
+            server.close();
+            for (SocketChannel connection : connections) {
+                connection.close();
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}
