@@ -22,6 +22,8 @@ pub enum Stage {
 pub struct Conn {
     /// The socket, non-blocking.
     pub socket: OwnedFd,
+    /// Uid of the peer, from the kernel.
+    pub uid: u32,
     /// See [`Stage`].
     pub stage: Stage,
     reader: FrameReader,
@@ -40,8 +42,9 @@ pub enum Read {
 
 impl Conn {
     /// Takes over a connected socket.
-    pub fn new(socket: OwnedFd) -> Self {
-        Self { socket, stage: Stage::New, reader: FrameReader::new(MAX_LAUNCHER_FRAME), out: Vec::new() }
+    pub fn new(socket: OwnedFd) -> io::Result<Self> {
+        let uid = rustix::net::sockopt::socket_peercred(&socket)?.uid.as_raw();
+        Ok(Self { socket, uid, stage: Stage::New, reader: FrameReader::new(MAX_LAUNCHER_FRAME), out: Vec::new() })
     }
 
     /// The next request. Before `Hello` not a byte more than that frame is taken: what follows may be for an agent.
@@ -111,10 +114,5 @@ impl Conn {
     /// Whether replies wait for the socket.
     pub fn has_unsent(&self) -> bool {
         !self.out.is_empty()
-    }
-
-    /// Uid of the peer, from the kernel.
-    pub fn peer_uid(&self) -> io::Result<u32> {
-        Ok(rustix::net::sockopt::socket_peercred(&self.socket)?.uid.as_raw())
     }
 }

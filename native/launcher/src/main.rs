@@ -9,6 +9,7 @@ mod host;
 mod ids;
 mod janitor;
 mod journal;
+mod life;
 mod request;
 mod sandbox;
 mod seat;
@@ -24,8 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-const USAGE: &str =
-    "usage: caisson-launcher --socket PATH --agent PATH [--state DIR] [--run DIR] [--exit-with-stdin] [--allow-uid N]…";
+const USAGE: &str = "usage: caisson-launcher --socket PATH --agent PATH [--state DIR] [--run DIR] [--exit-with-stdin] [--allow-uid N]… [--socket-group GID]";
 /// The disk that most sandboxes ask for; a few of them are kept ready.
 const USUAL_DISK: disk::Shape = disk::Shape { bytes: 1 << 30, inodes: 131_072 };
 /// Exit status when the host cannot do what is needed; the reason is one line of JSON on stderr.
@@ -38,6 +38,7 @@ struct Options {
     run: PathBuf,
     exit_with_stdin: bool,
     allowed: Vec<u32>,
+    group: Option<u32>,
 }
 
 fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
@@ -49,6 +50,7 @@ fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Option
         run: "/run/caisson".into(),
         exit_with_stdin: false,
         allowed: vec![0],
+        group: None,
     };
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
@@ -61,6 +63,10 @@ fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Option
             "--allow-uid" => {
                 let uid = value()?.parse().map_err(|_| "--allow-uid takes a number".to_string())?;
                 options.allowed.push(uid);
+            }
+            "--socket-group" => {
+                let gid = value()?.parse().map_err(|_| "--socket-group takes a numeric group id".to_string())?;
+                options.group = Some(gid);
             }
             _ => return Err(format!("unknown option {arg}")),
         }
@@ -108,7 +114,7 @@ fn run(options: &Options) -> Result<()> {
     let template = caisson_template::build_host(&options.state.join("template")).map_err(|e| {
         Error::new(wire::ErrorKind::ErrorNotSupported, format!("the host template cannot be made: {e}"))
     })?;
-    let listener = listen(&options.socket)?;
+    let listener = listen(&options.socket, options.group)?;
     let parent = open_parent(&options.socket)?;
     let cgroups = Arc::new(cgroup::Cgroups::open()?);
     host::enter(&template.skeleton, &options.run, &[&options.state, &options.run])?;
@@ -128,6 +134,7 @@ fn run(options: &Options) -> Result<()> {
         stdin,
         signals,
         allowed: options.allowed.clone(),
+        by_group: options.group.is_some(),
         state: options.state.clone(),
         degraded: template.warnings,
     };
@@ -176,13 +183,14 @@ fn open_parent(socket: &Path) -> Result<OwnedFd> {
         .doing(|| format!("open {}", parent.display()))
 }
 
-fn listen(path: &Path) -> Result<OwnedFd> {
+fn listen(path: &Path, group: Option<u32>) -> Result<OwnedFd> {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
     let step = || format!("listen on {}", path.display());
     if let Some(parent) = path.parent() {
         if !parent.exists() {
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent).doing(step)?;
+            let mode = if group.is_some() { 0o755 } else { 0o700 };
+            std::fs::DirBuilder::new().recursive(true).mode(mode).create(parent).doing(step)?;
         }
     }
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -190,7 +198,10 @@ fn listen(path: &Path) -> Result<OwnedFd> {
     let address = SocketAddrUnix::new(path).doing(step)?;
     let _ = std::fs::remove_file(path);
     bind(&socket, &address).doing(step)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).doing(step)?;
+    // The owner alone, or the owner and one group.
+    let mode = if group.is_some() { 0o660 } else { 0o600 };
+    std::os::unix::fs::chown(path, None, group).doing(step)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).doing(step)?;
     listen(&socket, 512).doing(step)?;
     Ok(socket)
 }

@@ -56,6 +56,8 @@ pub struct Sandbox {
     pub state: State,
     /// The connection that made it, or prepared it; an owned sandbox ends with it.
     pub owner: u64,
+    /// Uid of that client; other users cannot touch it.
+    pub owner_uid: u32,
     /// Lives on without its connection.
     pub leased: bool,
     cgroups: Option<SandboxCgroups>,
@@ -124,6 +126,7 @@ impl Sandbox {
             login,
             state: State::Parked,
             owner,
+            owner_uid: u32::MAX,
             leased: false,
             cgroups: Some(own),
             user: Some(user),

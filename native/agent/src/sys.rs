@@ -1,0 +1,187 @@
+//! The few system calls that rustix does not wrap, and packets with descriptors. All unsafe code of the agent is here
+//! and in `child`.
+
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+
+/// Most descriptors in one packet.
+pub const MAX_PACKET_FDS: usize = 32;
+
+/// One packet of a SOCK_SEQPACKET channel.
+pub struct Packet {
+    /// Its bytes; empty at the end of the channel.
+    pub bytes: Vec<u8>,
+    /// Its descriptors, close-on-exec.
+    pub fds: Vec<OwnedFd>,
+}
+
+/// Receives one packet of at most `max` bytes. A packet that was cut (bytes or descriptors) is `MSGSIZE`.
+pub fn receive(socket: impl AsFd, max: usize, flags: RecvFlags) -> Result<Packet, Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PACKET_FDS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut bytes = vec![0u8; max];
+    let got = rustix::net::recvmsg(
+        socket,
+        &mut [IoSliceMut::new(&mut bytes)],
+        &mut control,
+        flags | RecvFlags::CMSG_CLOEXEC,
+    )?;
+    let mut fds = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            fds.extend(received);
+        }
+    }
+    if got.flags.contains(rustix::net::ReturnFlags::TRUNC) || got.flags.contains(rustix::net::ReturnFlags::CTRUNC) {
+        return Err(Errno::MSGSIZE);
+    }
+    bytes.truncate(got.bytes);
+    Ok(Packet { bytes, fds })
+}
+
+/// Sends one packet; never raises SIGPIPE.
+pub fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>], flags: SendFlags) -> Result<(), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PACKET_FDS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(Errno::TOOBIG);
+    }
+    rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags | SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+fn last_errno() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+/// Reads at most `most` bytes behind what `buffer` holds, without growing it.
+pub fn read_into(fd: impl AsFd, buffer: &mut Vec<u8>, most: usize) -> Result<usize, Errno> {
+    let room = buffer.spare_capacity_mut();
+    let most = most.min(room.len());
+    let bytes = match room.get_mut(..most) {
+        Some(room) => rustix::io::read(fd, room)?.0.len(),
+        None => 0,
+    };
+    // SAFETY: the kernel wrote that many bytes from the start of the spare capacity.
+    unsafe { buffer.set_len(buffer.len() + bytes) };
+    Ok(bytes)
+}
+
+/// Makes the process unreachable for ptrace, /proc/PID/{mem,fd,environ} and pidfd_getfd of other users.
+pub fn forbid_dumping() -> Result<(), Errno> {
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+}
+
+/// Blocks every signal and returns a descriptor that tells of SIGCHLD.
+pub fn child_signals() -> Result<OwnedFd, Errno> {
+    // SAFETY: a zeroed sigset_t is valid memory for sigfillset, sigemptyset and sigaddset; the pointers live for the calls.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut set);
+        // The signals of faults stay open: blocked, they would end the process in a less telling way.
+        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGSYS] {
+            libc::sigdelset(&mut set, fault);
+        }
+        if libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut()) != 0 {
+            return Err(last_errno());
+        }
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGCHLD);
+        let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 {
+            return Err(last_errno());
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Default dispositions and an empty mask, as a new program expects them.
+pub fn reset_signals() {
+    // SAFETY: plain calls on local memory. Numbers that cannot be set (KILL, STOP, libc's own) answer an error, ignored.
+    unsafe {
+        for signal in 1..=64 {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        // Rust's runtime made an alternate stack; exec drops it.
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
+    }
+}
+
+/// Sends a signal by number; a process that is gone is no error.
+pub fn kill(pid: i32, signal: i32) {
+    if pid > 0 {
+        // SAFETY: kill takes two integers.
+        unsafe { libc::kill(pid, signal) };
+    }
+}
+
+/// Lowers or restores the soft limit of the process's own data; the hard limit stays.
+pub fn set_soft_data_limit(bytes: Option<u64>) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let hard = getrlimit(Resource::Data).maximum;
+    let soft = match (bytes, hard) {
+        (Some(bytes), Some(hard)) => Some(bytes.min(hard)),
+        (Some(bytes), None) => Some(bytes),
+        (None, hard) => hard,
+    };
+    // Lowering or restoring a soft limit beneath the hard one is always allowed.
+    let _ = setrlimit(Resource::Data, Rlimit { current: soft, maximum: hard });
+}
+
+/// Forks the process. The agent has one thread, so the child may go on with everything.
+pub fn fork() -> Result<Option<i32>, Errno> {
+    // SAFETY: the process has one thread; no lock of another thread can be left held in the child.
+    match unsafe { libc::fork() } {
+        0 => Ok(None),
+        pid if pid > 0 => Ok(Some(pid)),
+        _ => Err(last_errno()),
+    }
+}
+
+/// Closes every descriptor from `first` on.
+pub fn close_from(first: i32) {
+    // SAFETY: the callers own no descriptor in the range afterwards: the forked child that calls this never returns
+    // into code that uses them.
+    unsafe { libc::syscall(libc::SYS_close_range, first as libc::c_uint, libc::c_uint::MAX, 0) };
+}
+
+/// Moves `fd` to the number `to`, close-on-exec.
+pub fn move_to(fd: OwnedFd, to: i32) -> Result<OwnedFd, Errno> {
+    if fd.as_raw_fd() == to {
+        return Ok(fd);
+    }
+    // SAFETY: dup3 makes `to` a new descriptor; whatever had the number is closed, which the spawner wants.
+    let made = unsafe { libc::dup3(fd.as_raw_fd(), to, libc::O_CLOEXEC) };
+    if made < 0 {
+        return Err(last_errno());
+    }
+    // SAFETY: dup3 returned a descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(made) })
+}
+
+/// Takes descriptor 3, which the launcher put there, close-on-exec from now on.
+pub fn take_channel() -> Result<OwnedFd, Errno> {
+    // SAFETY: the launcher's contract gives the process descriptor 3 and nothing else here uses the number.
+    let fd = unsafe { OwnedFd::from_raw_fd(3) };
+    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(fd)
+}
+
+/// Gives freed memory back to the kernel.
+pub fn trim_heap() {
+    // SAFETY: malloc_trim has no preconditions.
+    unsafe { libc::malloc_trim(0) };
+}
+
+/// Ends the process without running anything of the one that it was forked from.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit never returns and has no preconditions.
+    unsafe { libc::_exit(code) }
+}
