@@ -110,6 +110,8 @@ impl Agent {
         let signals = sys::child_signals().or_fatal("take SIGCHLD")?;
         sys::set_soft_data_limit(Some(DATA_LIMIT));
         rustix::thread::clear_ambient_capability_set().or_fatal("clear the ambient capabilities")?;
+        // Modes are what the client asks for.
+        rustix::process::umask(rustix::fs::Mode::empty());
         let (sandbox, spawner) = boot::receive(life)?;
         let poll = Poll::new()?;
         poll.add(life, Source::Life).or_fatal("watch the life channel")?;

@@ -67,6 +67,11 @@ impl Refusal {
         Self::with_errno(kind_of(errno), errno, format!("cannot {action} {}", shown(path)))
     }
 
+    /// What it means to a client.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
     /// The message of the wire.
     pub fn into_message(self) -> StreamError {
         StreamError { kind: self.kind.into(), message: self.message, errno: self.errno }

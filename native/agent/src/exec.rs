@@ -263,7 +263,7 @@ impl OutputPipe {
         if !self.readable {
             return false;
         }
-        let mut buffer = taken(spare);
+        let mut buffer = chunk(spare);
         let bytes = self.read_into(&mut buffer, room.min(CHUNK));
         if bytes == 0 {
             spare.push(buffer);
@@ -286,7 +286,7 @@ impl OutputPipe {
         if !self.readable {
             return false;
         }
-        let mut buffer = taken(spare);
+        let mut buffer = chunk(spare);
         let bytes = self.read_into(&mut buffer, CHUNK) as u64;
         spare.push(buffer);
         self.offset += bytes;
@@ -358,7 +358,7 @@ impl OutputPipe {
 }
 
 /// A buffer of a whole chunk, its headroom in use.
-fn taken(spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
+pub fn chunk(spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
     while let Some(mut buffer) = spare.pop() {
         if buffer.capacity() >= HEADROOM + CHUNK {
             buffer.truncate(HEADROOM);

@@ -4,11 +4,13 @@
 
 mod agent;
 mod boot;
+mod change;
 mod child;
 mod connection;
 mod error;
 mod exec;
 mod frames;
+mod get;
 mod group;
 mod launch;
 mod life;
@@ -16,7 +18,9 @@ mod limits;
 mod link;
 mod log;
 mod meters;
+mod paths;
 mod poll;
+mod put;
 mod requests;
 mod sessions;
 mod spawn_request;
@@ -24,6 +28,7 @@ mod spawner;
 mod stdin;
 mod sys;
 mod transfers;
+mod walker;
 
 use std::process::ExitCode;
 

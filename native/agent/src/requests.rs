@@ -15,9 +15,7 @@ impl Agent {
         let stream = frame.stream;
         let Some(body) = frame.body else { return Err(protocol("a frame of an unknown type")) };
         if let Body::Ping(ping) = body {
-            if let Some(client) = &mut self.client {
-                client.answer(0, agent_frame::Body::Pong(Pong { value: ping.value }));
-            }
+            self.answer(0, agent_frame::Body::Pong(Pong { value: ping.value }));
             return Ok(());
         }
         if stream == 0 {
@@ -30,10 +28,10 @@ impl Agent {
             Body::Ack(ack) => self.ack(stream, &ack),
             Body::Signal(signal) => self.signal(stream, &signal),
             Body::FileData(data) => self.file_data(stream, &data.data, data.last),
-            Body::FilePut(put) => self.new_transfer(stream, |agent| agent.put(stream, &put)),
-            Body::FileGet(get) => self.new_transfer(stream, |agent| agent.get(stream, &get)),
-            Body::FileList(list) => self.new_transfer(stream, |agent| agent.list(stream, &list)),
-            Body::FileChange(change) => self.new_transfer(stream, |agent| agent.change(stream, &change)),
+            Body::FilePut(put) => self.begin_transfer(stream, |agent| agent.put(&put)),
+            Body::FileGet(get) => self.begin_transfer(stream, |agent| agent.get(&get)),
+            Body::FileList(list) => self.begin_transfer(stream, |agent| agent.list(&list)),
+            Body::FileChange(change) => self.begin_transfer(stream, |agent| agent.change(&change)),
             Body::Cancel(_) => {
                 if self.transfers.remove(stream) {
                     self.answer_error(stream, Refusal::new(ErrorKind::ErrorCancelled, "cancelled by the client"));
@@ -45,8 +43,13 @@ impl Agent {
 
     /// Answers a stream with its last frame.
     pub(crate) fn answer_error(&mut self, stream: u64, refusal: Refusal) {
+        self.answer(stream, agent_frame::Body::Error(refusal.into_message()));
+    }
+
+    /// Queues a frame that is not retained.
+    pub(crate) fn answer(&mut self, stream: u64, body: agent_frame::Body) {
         if let Some(client) = &mut self.client {
-            client.answer(stream, agent_frame::Body::Error(refusal.into_message()));
+            client.answer(stream, body);
         }
     }
 
@@ -79,7 +82,8 @@ impl Agent {
 
     fn ack(&mut self, stream: u64, ack: &Ack) -> Result<(), Broken> {
         let Some(exec) = self.execs.values_mut().find(|exec| exec.stream == stream) else {
-            return self.transfer_credit(stream, ack.credit_bytes);
+            self.grant_transfer(stream, ack.credit_bytes);
+            return Ok(());
         };
         exec.log
             .acknowledge(ack.seq, ack.credit_bytes, &mut self.spare)

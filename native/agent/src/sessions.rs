@@ -172,8 +172,10 @@ impl Agent {
                 }
             }
         }
+        // Streams that found no room must be asked again, since no event will tell of it.
+        let was_full = !client.has_room();
         match client.flush(&mut self.spare) {
-            Ok(()) => client.has_output(),
+            Ok(()) => client.has_output() || was_full && client.has_room(),
             Err(broken) => {
                 self.break_client(broken);
                 false
