@@ -124,7 +124,9 @@ pub fn make_folder(folder: &OwnedFd, name: &[u8], mode: u32, owner: Owner) -> Re
 
 /// Opens `name` in `folder` without following links.
 pub fn open_beneath(folder: impl AsFd, name: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
-    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NOCTTY;
+    // openat2 refuses O_NOCTTY beside O_PATH.
+    let terminal = if flags.contains(OFlags::PATH) { OFlags::empty() } else { OFlags::NOCTTY };
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | terminal;
     loop {
         // AGAIN: a rename raced with the walk; the kernel asks to try once more.
         match openat2(&folder, name, flags, Mode::empty(), RESOLVE) {
