@@ -1,4 +1,7 @@
-/** Domain, engine interface, agent client and run orchestration; knows no engine, no HTTP and no database. */
+/**
+ * Domain, engine interface, agent client and run orchestration; knows no engine, no HTTP and no
+ * database.
+ */
 module dev.caisson.core {
     requires transitive dev.caisson.api;
     requires dev.caisson.wire;

@@ -12,7 +12,8 @@ import java.util.List;
  * @param engine that gave the tier
  * @param result of the command
  * @param argv the command as it was run inside
- * @param hint what to do about a failure that was recognised, such as a missing module; empty otherwise
+ * @param hint what to do about a failure that was recognised, such as a missing module; empty
+ *     otherwise
  */
 public record RunResult(
         String run,

@@ -1,6 +1,5 @@
 package dev.caisson.core;
 
-import com.google.protobuf.ByteString;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.wire.agent.Ack;
@@ -23,11 +22,13 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The data channel to one agent. It may break at any byte: execs and what is not acknowledged stay in the agent, and this
- * client opens the channel again with the next epoch, tells what it has, and goes on; nothing is lost or doubled.
+ * The data channel to one agent. It may break at any byte: execs and what is not acknowledged stay
+ * in the agent, and this client opens the channel again with the next epoch, tells what it has, and
+ * goes on; nothing is lost or doubled.
  *
- * <p>One virtual thread reads and hands frames to their streams; it is never held up by a listener. Writers take turns under
- * {@code writing}, which also makes what a {@code Hello} says consistent with the acknowledgements around it.
+ * <p>One virtual thread reads and hands frames to their streams; it is never held up by a listener.
+ * Writers take turns under {@code writing}, which also makes what a {@code Hello} says consistent
+ * with the acknowledgements around it.
  */
 final class AgentClient implements AutoCloseable {
     static final int VERSION = 1;
@@ -37,7 +38,10 @@ final class AgentClient implements AutoCloseable {
 
     /** Whose client it is. Called by the reading thread, except for the first {@code connect}. */
     interface Owner {
-        /** Opens a channel; an {@link IOException} is tried again, a {@link CaissonException} is final. */
+        /**
+         * Opens a channel; an {@link IOException} is tried again, a {@link CaissonException} is
+         * final.
+         */
         DataLink connect(long epoch) throws IOException;
 
         /** The channel broke and is being opened again. */
@@ -111,7 +115,10 @@ final class AgentClient implements AutoCloseable {
         streams.remove(number);
     }
 
-    /** Sends a frame, or drops it when there is no connection; then the streams say what must be said again. */
+    /**
+     * Sends a frame, or drops it when there is no connection; then the streams say what must be
+     * said again.
+     */
     void send(ClientFrame frame) {
         writing.lock();
         try {
@@ -157,10 +164,7 @@ final class AgentClient implements AutoCloseable {
         try {
             Ack ack = exec.nextAck(all);
             if (ack != null) {
-                write(ClientFrame.newBuilder()
-                        .setStream(exec.number())
-                        .setAck(ack)
-                        .build());
+                write(ClientFrame.newBuilder().setStream(exec.number()).setAck(ack).build());
             }
         } finally {
             writing.unlock();
@@ -225,8 +229,11 @@ final class AgentClient implements AutoCloseable {
                 }
                 read(link, again, backoff);
             } catch (ProtocolException e) {
-                finish(CaissonException.of(
-                        ErrorCode.ENGINE_FAILED, "The agent broke the protocol: " + e.getMessage(), e));
+                finish(
+                        CaissonException.of(
+                                ErrorCode.ENGINE_FAILED,
+                                "The agent broke the protocol: " + e.getMessage(),
+                                e));
                 return;
             } catch (CaissonException e) {
                 finish(e);
@@ -250,8 +257,11 @@ final class AgentClient implements AutoCloseable {
             return false;
         }
         String why = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
-        CaissonException cause = CaissonException.of(
-                ErrorCode.ENGINE_FAILED, "The connection to the sandbox's agent broke: " + why, e);
+        CaissonException cause =
+                CaissonException.of(
+                        ErrorCode.ENGINE_FAILED,
+                        "The connection to the sandbox's agent broke: " + why,
+                        e);
         streams.forEach((number, stream) -> {
             if (!stream.survives() && streams.remove(number, stream)) {
                 stream.fail(cause);
@@ -289,7 +299,8 @@ final class AgentClient implements AutoCloseable {
 
     private void welcome(Welcome welcome, boolean again) throws IOException {
         if (welcome.getVersion() != VERSION) {
-            throw new ProtocolException("The agent speaks version " + welcome.getVersion() + ", not " + VERSION + ".");
+            throw new ProtocolException(
+                    "The agent speaks version " + welcome.getVersion() + ", not " + VERSION + ".");
         }
         if (welcome.getExecsCount() > MAX_STATES) {
             throw new ProtocolException("The agent tells of too many execs.");
@@ -322,7 +333,8 @@ final class AgentClient implements AutoCloseable {
 
     private static void connectionError(StreamError error) throws IOException {
         if (error.getKind() == ErrorKind.ERROR_CUT_OFF) {
-            throw CaissonException.of(ErrorCode.INVALID_STATE, "Another client took this sandbox over.");
+            throw CaissonException.of(
+                    ErrorCode.INVALID_STATE, "Another client took this sandbox over.");
         }
         throw new ProtocolException("the agent refused the connection: " + AgentErrors.text(error));
     }
@@ -364,8 +376,10 @@ final class AgentClient implements AutoCloseable {
         close(CaissonException.of(ErrorCode.SANDBOX_ENDED, "The sandbox has ended."));
     }
 
-
-    /** Waits longer and longer between attempts, and gives up after about ten seconds without a welcome. */
+    /**
+     * Waits longer and longer between attempts, and gives up after about ten seconds without a
+     * welcome.
+     */
     private static final class Backoff {
         private static final int ATTEMPTS = 14;
         private int attempt;

@@ -24,7 +24,7 @@ final class Capture {
                 long grown = Math.max(length + (long) room, Math.max(FIRST, 2L * kept.length));
                 kept = Arrays.copyOf(kept, (int) Math.min(limit, grown));
             }
-            data.copyTo(kept, 0, length, room);
+            data.substring(0, room).copyTo(kept, length);
             length += room;
         }
         total += data.size();
@@ -40,6 +40,8 @@ final class Capture {
     }
 
     CapturedOutput output() {
-        return total == 0 ? CapturedOutput.EMPTY : new CapturedOutput(Arrays.copyOf(kept, length), total);
+        return total == 0
+                ? CapturedOutput.EMPTY
+                : new CapturedOutput(Arrays.copyOf(kept, length), total);
     }
 }

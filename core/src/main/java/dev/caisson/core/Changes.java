@@ -6,14 +6,14 @@ import dev.caisson.wire.agent.FileType;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.HashSet;
 
 /**
- * What a listing of /work looked like, and what is new or changed since. The listing comes from the sandbox: nothing in it
- * is believed but that it names something.
+ * What a listing of /work looked like, and what is new or changed since. The listing comes from the
+ * sandbox: nothing in it is believed but that it names something.
  */
 final class Changes {
     static final Changes NONE = new Changes(Map.of());
@@ -54,7 +54,8 @@ final class Changes {
     }
 
     /**
-     * New and changed entries, parents before children, each path once. A folder that only got new children is not changed.
+     * New and changed entries, parents before children, each path once. A folder that only got new
+     * children is not changed.
      *
      * @throws ProtocolException when a path is none that the agent may tell
      */
@@ -67,10 +68,12 @@ final class Changes {
                 throw new ProtocolException("A listing names a path twice.");
             }
             Stamp stamp = before.get(entry.getPath());
-            boolean same = stamp != null
-                    && (entry.getType() == FileType.FILE_TYPE_DIRECTORY
-                            ? stamp.type() == FileType.FILE_TYPE_DIRECTORY && stamp.inode() == entry.getInode()
-                            : stamp.equals(Stamp.of(entry)));
+            boolean same =
+                    stamp != null
+                            && (entry.getType() == FileType.FILE_TYPE_DIRECTORY
+                                    ? stamp.type() == FileType.FILE_TYPE_DIRECTORY
+                                            && stamp.inode() == entry.getInode()
+                                    : stamp.equals(Stamp.of(entry)));
             if (!same) {
                 changed.add(entry);
             }
@@ -110,10 +113,14 @@ final class Changes {
 
     private static void checkName(ByteString path, int start, int end) throws ProtocolException {
         int length = end - start;
-        boolean dots = length == 1 && path.byteAt(start) == '.'
-                || length == 2 && path.byteAt(start) == '.' && path.byteAt(start + 1) == '.';
+        boolean dots =
+                (length == 1 && path.byteAt(start) == '.')
+                        || (length == 2
+                                && path.byteAt(start) == '.'
+                                && path.byteAt(start + 1) == '.');
         if (length == 0 || length > MAX_NAME || dots) {
-            throw new ProtocolException("A listing holds a path that leaves its folder or has an impossible name.");
+            throw new ProtocolException(
+                    "A listing holds a path that leaves its folder or has an impossible name.");
         }
     }
 }

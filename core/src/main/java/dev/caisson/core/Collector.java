@@ -15,16 +15,16 @@ import java.nio.channels.SeekableByteChannel;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.HashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Turns changed entries of a hostile tree into results, and brings files to a folder of the host where one is given. Sizes
- * are counted as they come, not believed. One thread.
+ * Turns changed entries of a hostile tree into results, and brings files to a folder of the host
+ * where one is given. Sizes are counted as they come, not believed. One thread.
  */
 final class Collector {
     static final long INLINE_LIMIT = 64 << 10;
@@ -98,7 +98,9 @@ final class Collector {
     private void prefetch(List<FileEntry> entries, int from) {
         for (int i = from; i < Math.min(entries.size(), from + AHEAD); i++) {
             FileEntry entry = entries.get(i);
-            if (wanted(entry) && Wire.positive(entry.getSize()) <= Math.min(SMALL, room) && !ahead.containsKey(i)) {
+            if (wanted(entry)
+                    && Wire.positive(entry.getSize()) <= Math.min(SMALL, room)
+                    && !ahead.containsKey(i)) {
                 ahead.put(i, get(entry, SMALL));
             }
         }
@@ -118,9 +120,19 @@ final class Collector {
             case DIRECTORY -> directory(entry);
             case REGULAR -> regular(entry, index);
             case SYMLINK ->
-                result(entry, type, false, "a symbolic link to '" + Names.escape(entry.getTarget()) + "'; not followed");
+                    result(
+                            entry,
+                            type,
+                            false,
+                            "a symbolic link to '"
+                                    + Names.escape(entry.getTarget())
+                                    + "'; not followed");
             case FIFO, SOCKET, DEVICE, UNKNOWN ->
-                result(entry, type, false, "not a regular file or folder; only those are collected");
+                    result(
+                            entry,
+                            type,
+                            false,
+                            "not a regular file or folder; only those are collected");
         };
     }
 
@@ -143,7 +155,11 @@ final class Collector {
             return result(entry, FileType.REGULAR, false, "");
         }
         if (Wire.positive(entry.getSize()) > room) {
-            return result(entry, FileType.REGULAR, false, "larger than what is left of the limit of collected bytes");
+            return result(
+                    entry,
+                    FileType.REGULAR,
+                    false,
+                    "larger than what is left of the limit of collected bytes");
         }
         Transfers.Get started = ahead.remove(index);
         try (Transfers.Get get = started == null ? get(entry, WINDOW) : started) {
@@ -183,11 +199,15 @@ final class Collector {
     private static CaissonException hostFailure(FileEntry entry, IOException e) {
         return CaissonException.of(
                 ErrorCode.INVALID,
-                "The result '" + Names.escape(entry.getPath()) + "' cannot be written on the host: " + e,
+                "The result '"
+                        + Names.escape(entry.getPath())
+                        + "' cannot be written on the host: "
+                        + e,
                 e);
     }
 
-    private static ResultFile result(FileEntry entry, FileType type, boolean collected, String note) {
+    private static ResultFile result(
+            FileEntry entry, FileType type, boolean collected, String note) {
         return new ResultFile(
                 Names.escape(entry.getPath()),
                 type,

@@ -5,8 +5,8 @@ import dev.caisson.api.Limit;
 import dev.caisson.api.OutputFd;
 
 /**
- * Where the events of an exec go. Called by the reading thread in order; {@link #ended} last, once, by any thread. Whoever
- * takes output calls {@link ExecStream#consumed}.
+ * Where the events of an exec go. Called by the reading thread in order; {@link #ended} last, once,
+ * by any thread. Whoever takes output calls {@link ExecStream#consumed}.
  */
 interface Delivery {
     /** Before anything else. */

@@ -4,7 +4,9 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.Tier;
 import java.util.List;
 
-/** What gives a tier: makes sandboxes whose process 1 is our agent. Safe for use by several threads. */
+/**
+ * What gives a tier: makes sandboxes whose process 1 is our agent. Safe for use by several threads.
+ */
 public interface Engine extends AutoCloseable {
     /** A short name, for example {@code namespaces}. */
     String name();
@@ -18,12 +20,14 @@ public interface Engine extends AutoCloseable {
     /** What it knows about its host. */
     HostFacts host();
 
-    /** The id of a sandbox that will be created next in that group; the engine may prepare for it. */
+    /**
+     * The id of a sandbox that will be created next in that group; the engine may prepare for it.
+     */
     String reserve(String group);
 
     /**
-     * Creates a sandbox of a reserved id. May return before the sandbox is there; {@link EngineSandbox#awaitCreated}
-     * waits.
+     * Creates a sandbox of a reserved id. May return before the sandbox is there; {@link
+     * EngineSandbox#awaitCreated} waits.
      *
      * @throws CaissonException when it cannot be asked for
      */

@@ -30,7 +30,8 @@ public final class EngineCaisson implements Caisson {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Map<String, LiveSandbox> live = new LinkedHashMap<>(); // guarded by lock
-    private final Map<String, String> names = new LinkedHashMap<>(); // guarded by lock: name to sandbox, "" while made
+    private final Map<String, String> names =
+            new LinkedHashMap<>(); // guarded by lock: name to sandbox, "" while made
     private boolean closed; // guarded by lock
 
     /**
@@ -53,7 +54,9 @@ public final class EngineCaisson implements Caisson {
     LiveSandbox create(SandboxSpec spec, Optional<String> run) {
         Engine engine = engine(spec.tier());
         if (spec.limits().ioRate().isPresent() && !engine.capabilities().ioRate()) {
-            throw CaissonException.of(ErrorCode.UNSUPPORTED, "The engine " + engine.name() + " cannot limit disk traffic.")
+            throw CaissonException.of(
+                            ErrorCode.UNSUPPORTED,
+                            "The engine " + engine.name() + " cannot limit disk traffic.")
                     .withDetail("limit", "io");
         }
         claimName(spec);
@@ -77,7 +80,8 @@ public final class EngineCaisson implements Caisson {
             }
             if (spec.name().isPresent() && names.putIfAbsent(spec.name().get(), "") != null) {
                 throw CaissonException.of(
-                        ErrorCode.ALREADY_EXISTS, "A sandbox named '" + spec.name().get() + "' is there already.");
+                        ErrorCode.ALREADY_EXISTS,
+                        "A sandbox named '" + spec.name().get() + "' is there already.");
             }
         } finally {
             lock.unlock();
@@ -132,21 +136,26 @@ public final class EngineCaisson implements Caisson {
                 return engine;
             }
         }
-        HostInfo.TierInfo info = missing.stream()
-                .filter(candidate -> tier == Tier.AUTO || candidate.tier() == tier)
-                .findFirst()
-                .orElseThrow(() -> CaissonException.invalid("tier", "No such tier: " + tier.value() + "."));
+        HostInfo.TierInfo info =
+                missing.stream()
+                        .filter(candidate -> tier == Tier.AUTO || candidate.tier() == tier)
+                        .findFirst()
+                        .orElseThrow(() ->
+                                CaissonException.invalid(
+                                        "tier", "No such tier: " + tier.value() + "."));
         throw CaissonException.of(
                         ErrorCode.TIER_UNAVAILABLE,
-                        "The tier " + info.tier().value() + " is not available on this host: " + info.missing())
+                        "The tier "
+                                + info.tier().value()
+                                + " is not available on this host: "
+                                + info.missing())
                 .withRemedy(info.remedy())
                 .withDetail("requested", tier.value())
                 .withDetail("allowed", available());
     }
 
     private String available() {
-        return String.join(
-                ", ", engines.stream().map(engine -> engine.tier().value()).toList());
+        return String.join(", ", engines.stream().map(engine -> engine.tier().value()).toList());
     }
 
     @Override
@@ -171,7 +180,8 @@ public final class EngineCaisson implements Caisson {
         List<String> degraded = new ArrayList<>();
         String kernel = "";
         for (Engine engine : engines) {
-            tiers.add(new HostInfo.TierInfo(engine.tier(), true, Optional.of(engine.name()), "", ""));
+            tiers.add(
+                    new HostInfo.TierInfo(engine.tier(), true, Optional.of(engine.name()), "", ""));
             templates.put(engine.tier(), engine.host().templates());
             degraded.addAll(engine.host().degraded());
             kernel = engine.host().kernel();

@@ -11,7 +11,8 @@ import java.util.Optional;
  * @param group opaque id with ceilings of its own
  * @param template name of a root file system
  * @param limits checked already
- * @param lease the sandbox outlives its client that long unless renewed; empty: it ends with its client
+ * @param lease the sandbox outlives its client that long unless renewed; empty: it ends with its
+ *     client
  * @param maxLife the engine ends it alone after that; empty: never
  */
 public record EngineRequest(

@@ -33,7 +33,10 @@ public interface EngineSandbox {
     /** Ends it; returns when all its processes are dead. Does nothing the second time. */
     Ended destroy();
 
-    /** Completed once it is gone, for whatever reason; by a thread of the engine that must not be held up. */
+    /**
+     * Completed once it is gone, for whatever reason; by a thread of the engine that must not be
+     * held up.
+     */
     CompletableFuture<Ended> onEnd();
 
     /**

@@ -25,17 +25,24 @@ final class EventBus {
 
     EventBus(EventSink sink) {
         this.sink = sink;
-        this.actor = new Actor(Optional.empty(), System.getProperty("user.name", "unknown"), Map.of());
+        this.actor =
+                new Actor(Optional.empty(), System.getProperty("user.name", "unknown"), Map.of());
     }
 
     /** What an event is about; the parts that are not known are empty. */
-    record Subject(Optional<String> sandbox, Optional<String> session, Optional<String> exec, Optional<String> run) {
+    record Subject(
+            Optional<String> sandbox,
+            Optional<String> session,
+            Optional<String> exec,
+            Optional<String> run) {
         static Subject run(String run) {
-            return new Subject(Optional.empty(), Optional.empty(), Optional.empty(), Optional.of(run));
+            return new Subject(
+                    Optional.empty(), Optional.empty(), Optional.empty(), Optional.of(run));
         }
 
         static Subject sandbox(String sandbox, String session) {
-            return new Subject(Optional.of(sandbox), Optional.of(session), Optional.empty(), Optional.empty());
+            return new Subject(
+                    Optional.of(sandbox), Optional.of(session), Optional.empty(), Optional.empty());
         }
 
         Subject withExec(String id) {
@@ -49,7 +56,7 @@ final class EventBus {
 
     /** Whether anybody listens; ask before building large data. */
     boolean active() {
-        return sink != EventSink.NONE;
+        return !sink.equals(EventSink.NONE);
     }
 
     void emit(EventType type, Subject subject, String reason, Map<String, Object> data) {
@@ -59,21 +66,22 @@ final class EventBus {
         String id = Ids.next(Ids.Kind.EVENT);
         lock.lock();
         try {
-            sink.accept(new Event(
-                    id,
-                    ++seq,
-                    Instant.now(),
-                    type,
-                    TENANT,
-                    subject.sandbox(),
-                    subject.session(),
-                    subject.exec(),
-                    subject.run(),
-                    actor,
-                    Optional.empty(),
-                    Optional.empty(),
-                    reason,
-                    data));
+            sink.accept(
+                    new Event(
+                            id,
+                            ++seq,
+                            Instant.now(),
+                            type,
+                            TENANT,
+                            subject.sandbox(),
+                            subject.session(),
+                            subject.exec(),
+                            subject.run(),
+                            actor,
+                            Optional.empty(),
+                            Optional.empty(),
+                            reason,
+                            data));
         } catch (RuntimeException e) {
             failures.incrementAndGet();
         } finally {

@@ -17,17 +17,23 @@ record ExecEvents(LiveSandbox.Reporter reporter) implements ExecStream.Observer 
 
     @Override
     public void ended(ExecResult result) {
-        reporter.emit(EventType.EXEC_ENDED, result.reason().value(), () -> {
-            Map<String, Object> data = new HashMap<>(LiveExec.usageData(result.usage()));
-            result.exitCode().ifPresent(code -> data.put("exitCode", (long) code));
-            result.signal().ifPresent(signal -> data.put("signal", (long) signal));
-            data.put("limitsHit", result.limitsHit().stream().map(Limit::value).toList());
-            return data;
-        });
+        reporter.emit(
+                EventType.EXEC_ENDED,
+                result.reason().value(),
+                () -> {
+                    Map<String, Object> data = new HashMap<>(LiveExec.usageData(result.usage()));
+                    result.exitCode().ifPresent(code -> data.put("exitCode", (long) code));
+                    result.signal().ifPresent(signal -> data.put("signal", (long) signal));
+                    data.put("limitsHit", result.limitsHit().stream().map(Limit::value).toList());
+                    return data;
+                });
     }
 
     @Override
     public void failed(CaissonException cause) {
-        reporter.emit(EventType.EXEC_FAILED, cause.code().value(), () -> Map.of("message", cause.message()));
+        reporter.emit(
+                EventType.EXEC_FAILED,
+                cause.code().value(),
+                () -> Map.of("message", cause.message()));
     }
 }

@@ -29,8 +29,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One exec on the data channel: checks the order of what comes, captures, grants credit, and says again after a reconnect
- * what may have been lost. Frames come from the reading thread of its client, all else from any.
+ * One exec on the data channel: checks the order of what comes, captures, grants credit, and says
+ * again after a reconnect what may have been lost. Frames come from the reading thread of its
+ * client, all else from any.
  */
 final class ExecStream implements AgentClient.Stream {
     /** Output bytes that may be on their way or wait for a consumer. */
@@ -40,7 +41,8 @@ final class ExecStream implements AgentClient.Stream {
     private static final int SIGKILL = 9;
 
     /** What an exec is asked for beyond what the agent is told. */
-    record Options(boolean capture, long outputLimit, boolean killOnOutput, List<String> degraded) {}
+    record Options(
+            boolean capture, long outputLimit, boolean killOnOutput, List<String> degraded) {}
 
     /** Told the steps, for events; must not block. */
     interface Observer {
@@ -75,13 +77,15 @@ final class ExecStream implements AgentClient.Stream {
     private final Set<Limit> limits = EnumSet.noneOf(Limit.class); // guarded by state
     private boolean over; // guarded by state
 
-    ExecStream(AgentClient client, ExecStart start, Options options, Delivery delivery, Observer observer) {
+    ExecStream(
+            AgentClient client,
+            ExecStart start,
+            Options options,
+            Delivery delivery,
+            Observer observer) {
         this.client = client;
         this.number = client.newStream();
-        this.start = start.toBuilder()
-                .setOutputCredit(WINDOW)
-                .setKeptBytes(WINDOW)
-                .build();
+        this.start = start.toBuilder().setOutputCredit(WINDOW).setKeptBytes(WINDOW).build();
         this.options = options;
         this.delivery = delivery;
         this.observer = observer;
@@ -111,10 +115,11 @@ final class ExecStream implements AgentClient.Stream {
     }
 
     void signal(int signal) {
-        client.send(ClientFrame.newBuilder()
-                .setStream(number)
-                .setSignal(Signal.newBuilder().setSignal(signal))
-                .build());
+        client.send(
+                ClientFrame.newBuilder()
+                        .setStream(number)
+                        .setSignal(Signal.newBuilder().setSignal(signal))
+                        .build());
     }
 
     /** Kills every process of the exec, also when the connection is just broken. */
@@ -128,19 +133,20 @@ final class ExecStream implements AgentClient.Stream {
     private void sendKill() {
         dev.caisson.wire.agent.ExecReason reason = killed;
         if (reason != null) {
-            client.send(ClientFrame.newBuilder()
-                    .setStream(number)
-                    .setSignal(Signal.newBuilder()
-                            .setSignal(SIGKILL)
-                            .setWholeExec(true)
-                            .setReason(reason))
-                    .build());
+            client.send(
+                    ClientFrame.newBuilder()
+                            .setStream(number)
+                            .setSignal(
+                                    Signal.newBuilder()
+                                            .setSignal(SIGKILL)
+                                            .setWholeExec(true)
+                                            .setReason(reason))
+                            .build());
         }
     }
 
     private void sendStart() {
-        client.send(
-                ClientFrame.newBuilder().setStream(number).setExecStart(start).build());
+        client.send(ClientFrame.newBuilder().setStream(number).setExecStart(start).build());
     }
 
     // ---- credit
@@ -158,9 +164,10 @@ final class ExecStream implements AgentClient.Stream {
         if (!all && taken - acknowledgedBytes < ACK_STEP) {
             return null;
         }
-        long credit = Math.max(0, taken + WINDOW - granted);
+        long before = granted;
+        long credit = Math.max(0, taken + WINDOW - before);
         acknowledgedBytes = taken;
-        granted += credit;
+        granted = before + credit;
         acknowledged = seq;
         return Ack.newBuilder().setSeq(acknowledged).setCreditBytes(credit).build();
     }
@@ -173,16 +180,19 @@ final class ExecStream implements AgentClient.Stream {
         granted = taken + WINDOW;
         acknowledgedBytes = taken;
         acknowledged = seq;
-        hello.addResume(Resume.newBuilder()
-                .setStream(number)
-                .setAckedSeq(seq)
-                .setCreditBytes(granted - received));
+        hello.addResume(
+                Resume.newBuilder()
+                        .setStream(number)
+                        .setAckedSeq(seq)
+                        .setCreditBytes(granted - received));
     }
 
     /** Says again what the old connection may have lost. */
     void resumed(@Nullable ExecState known) throws IOException {
         if (known == null && seq > 0) {
-            fail(CaissonException.of(ErrorCode.ENGINE_FAILED, "The agent does not know the exec any more."));
+            fail(
+                    CaissonException.of(
+                            ErrorCode.ENGINE_FAILED, "The agent does not know the exec any more."));
             client.forget(number);
             return;
         }
@@ -218,8 +228,11 @@ final class ExecStream implements AgentClient.Stream {
             }
             case ERROR -> {
                 client.forget(number);
-                failed(AgentErrors.exception(
-                        frame.getError(), "'" + start.getArgv(0).toStringUtf8() + "' did not start", seq == 0));
+                failed(
+                        AgentErrors.exception(
+                                frame.getError(),
+                                "'" + start.getArgv(0).toStringUtf8() + "' did not start",
+                                seq == 0));
             }
             case EXEC_STARTED, OUTPUT, GAP, LIMIT_HIT, EXEC_ENDED -> retained(frame);
             case WELCOME, FILE_CREDIT, FILE_DATA, FILE_DONE, FILE_ENTRIES, PONG, BODY_NOT_SET -> {}
@@ -231,22 +244,23 @@ final class ExecStream implements AgentClient.Stream {
             return; // said again after a reconnect
         }
         if (frame.getSeq() != seq + 1) {
-            throw new ProtocolException("Event " + frame.getSeq() + " of an exec came after " + seq + ".");
+            throw new ProtocolException(
+                    "Event " + frame.getSeq() + " of an exec came after " + seq + ".");
         }
         seq = frame.getSeq();
         switch (frame.getBodyCase()) {
             case EXEC_STARTED ->
-                delivery.started(Integer.toUnsignedLong(frame.getExecStarted().getPid()));
+                    delivery.started(Integer.toUnsignedLong(frame.getExecStarted().getPid()));
             case OUTPUT ->
-                output(
-                        Wire.fd(frame.getOutput().getFd()),
-                        frame.getOutput().getOffset(),
-                        frame.getOutput().getData());
+                    output(
+                            Wire.fd(frame.getOutput().getFd()),
+                            frame.getOutput().getOffset(),
+                            frame.getOutput().getData());
             case GAP ->
-                gap(
-                        Wire.fd(frame.getGap().getFd()),
-                        frame.getGap().getOffset(),
-                        frame.getGap().getBytes());
+                    gap(
+                            Wire.fd(frame.getGap().getFd()),
+                            frame.getGap().getOffset(),
+                            frame.getGap().getBytes());
             case LIMIT_HIT -> limitHit(Wire.limit(frame.getLimitHit().getLimit()));
             default -> ended(frame.getExecEnded());
         }
@@ -254,8 +268,9 @@ final class ExecStream implements AgentClient.Stream {
 
     private void output(OutputFd fd, long offset, ByteString data) throws IOException {
         advance(fd, offset, data.size());
-        received += data.size();
-        if (received > granted) {
+        long now = received + data.size();
+        received = now;
+        if (now > granted) {
             throw new ProtocolException("The agent sent more output than it was granted.");
         }
         boolean kill;
@@ -286,7 +301,8 @@ final class ExecStream implements AgentClient.Stream {
     private void advance(OutputFd fd, long offset, long bytes) throws IOException {
         int index = fd == OutputFd.STDOUT ? 0 : 1;
         if (offset != nextOffset[index] || bytes < 0 || offset + bytes < 0) {
-            throw new ProtocolException("Output at offset " + offset + " came instead of " + nextOffset[index] + ".");
+            throw new ProtocolException(
+                    "Output at offset " + offset + " came instead of " + nextOffset[index] + ".");
         }
         nextOffset[index] += bytes;
     }
@@ -314,9 +330,13 @@ final class ExecStream implements AgentClient.Stream {
     private void ended(ExecEnded ended) {
         ended.getLimitsHitList().forEach(limit -> limitHit(Wire.limit(limit)));
         OptionalInt signal =
-                ended.getSignal() == 0 ? OptionalInt.empty() : OptionalInt.of(ended.getSignal() & 0x7F);
+                ended.getSignal() == 0
+                        ? OptionalInt.empty()
+                        : OptionalInt.of(ended.getSignal() & 0x7F);
         OptionalInt exit =
-                signal.isPresent() ? OptionalInt.empty() : OptionalInt.of(ended.getExitCode() & 0xFF);
+                signal.isPresent()
+                        ? OptionalInt.empty()
+                        : OptionalInt.of(ended.getExitCode() & 0xFF);
         client.forget(number);
         complete(Wire.reason(ended.getReason()), exit, signal, Wire.usage(ended.getUsage()));
         client.acknowledge(this, true);
@@ -324,7 +344,10 @@ final class ExecStream implements AgentClient.Stream {
 
     @Override
     public void fail(CaissonException cause) {
-        ExecReason reason = cause.code() == ErrorCode.SANDBOX_ENDED ? ExecReason.SANDBOX_ENDED : ExecReason.LOST;
+        ExecReason reason =
+                cause.code() == ErrorCode.SANDBOX_ENDED
+                        ? ExecReason.SANDBOX_ENDED
+                        : ExecReason.LOST;
         complete(reason, OptionalInt.empty(), OptionalInt.empty(), Usage.NONE);
     }
 
@@ -338,18 +361,19 @@ final class ExecStream implements AgentClient.Stream {
             }
             over = true;
             cut = options.capture() && (stdout.over() || stderr.over()) && limits.add(Limit.OUTPUT);
-            result = new ExecResult(
-                    exit,
-                    signal,
-                    reason,
-                    List.copyOf(limits),
-                    options.capture() ? stdout.output() : CapturedOutput.EMPTY,
-                    options.capture() ? stderr.output() : CapturedOutput.EMPTY,
-                    List.of(),
-                    List.of(),
-                    List.of(),
-                    usage,
-                    options.degraded());
+            result =
+                    new ExecResult(
+                            exit,
+                            signal,
+                            reason,
+                            List.copyOf(limits),
+                            options.capture() ? stdout.output() : CapturedOutput.EMPTY,
+                            options.capture() ? stderr.output() : CapturedOutput.EMPTY,
+                            List.of(),
+                            List.of(),
+                            List.of(),
+                            usage,
+                            options.degraded());
         } finally {
             state.unlock();
         }

@@ -14,8 +14,8 @@ import java.nio.channels.ReadableByteChannel;
 /**
  * Reads frames: a 4-byte big-endian length and a body. One thread.
  *
- * <p>A body has an array of its own, so that the bytes fields of its message alias it and nothing is copied again; a large
- * body is read straight into that array.
+ * <p>A body has an array of its own, so that the bytes fields of its message alias it and nothing
+ * is copied again; a large body is read straight into that array.
  */
 public final class FrameReader {
     private static final int HEADER = 4;
@@ -48,13 +48,20 @@ public final class FrameReader {
             int read = channel.read(buffer);
             buffer.flip();
             if (read < 0) {
-                throw new EOFException(buffer.hasRemaining() ? "The stream ends within a frame." : "The stream ends.");
+                throw new EOFException(
+                        buffer.hasRemaining()
+                                ? "The stream ends within a frame."
+                                : "The stream ends.");
             }
         }
         int length = buffer.getInt();
         if (length < 0 || length > max) {
-            throw new ProtocolException("A frame of " + Integer.toUnsignedString(length) + " bytes is longer than the " + max
-                    + " allowed.");
+            throw new ProtocolException(
+                    "A frame of "
+                            + Integer.toUnsignedString(length)
+                            + " bytes is longer than the "
+                            + max
+                            + " allowed.");
         }
         return UnsafeByteOperations.unsafeWrap(body(length));
     }
@@ -83,7 +90,8 @@ public final class FrameReader {
     }
 
     /** A body as a message whose bytes fields alias it. */
-    public static <M extends MessageLite> M parse(ByteString body, Parser<M> parser) throws ProtocolException {
+    public static <M extends MessageLite> M parse(ByteString body, Parser<M> parser)
+            throws ProtocolException {
         try {
             CodedInputStream in = body.newCodedInput();
             in.enableAliasing(true);

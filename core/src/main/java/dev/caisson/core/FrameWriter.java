@@ -43,10 +43,11 @@ public final class FrameWriter {
      * @param data read to its end
      */
     void write(byte[] prefix, ByteBuffer data) throws IOException {
-        ByteBuffer head = ByteBuffer.allocate(HEADER + prefix.length)
-                .putInt(prefix.length + data.remaining())
-                .put(prefix)
-                .flip();
+        ByteBuffer head =
+                ByteBuffer.allocate(HEADER + prefix.length)
+                        .putInt(prefix.length + data.remaining())
+                        .put(prefix)
+                        .flip();
         ByteBuffer[] parts = {head, data};
         while (data.hasRemaining() || head.hasRemaining()) {
             channel.write(parts);

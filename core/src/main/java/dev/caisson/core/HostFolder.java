@@ -27,19 +27,23 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * A folder of the host that receives what a sandbox made. Everything is done beneath directory handles and without following
- * links, so that neither names from inside nor links that are there already lead out of it. One thread.
+ * A folder of the host that receives what a sandbox made. Everything is done beneath directory
+ * handles and without following links, so that neither names from inside nor links that are there
+ * already lead out of it. One thread.
  *
- * <p>Java has no mkdirat: a new folder is made under a temporary name directly in the target, which is the caller's own, and
- * then moved beneath its parent's handle. Files are written under a temporary name beside their place and renamed.
+ * <p>Java has no mkdirat: a new folder is made under a temporary name directly in the target, which
+ * is the caller's own, and then moved beneath its parent's handle. Files are written under a
+ * temporary name beside their place and renamed.
  */
 final class HostFolder implements AutoCloseable {
     private static final int MAX_HOST_NAME = 255;
-    private static final Set<PosixFilePermission> PRIVATE = PosixFilePermissions.fromString("rwx------");
+    private static final Set<PosixFilePermission> PRIVATE =
+            PosixFilePermissions.fromString("rwx------");
 
     private final Path target;
     private final SecureDirectoryStream<Path> root;
-    private final Deque<Level> open = new ArrayDeque<>(); // the folders of the last path, outermost first
+    private final Deque<Level> open =
+            new ArrayDeque<>(); // the folders of the last path, outermost first
 
     private record Level(String name, SecureDirectoryStream<Path> folder) {}
 
@@ -58,6 +62,7 @@ final class HostFolder implements AutoCloseable {
     }
 
     /** Opens a folder, making it and those above it when missing. */
+    @SuppressWarnings("StreamResourceLeak") // closed with this object
     static HostFolder open(Path target) {
         try {
             if (!Files.isDirectory(target)) {
@@ -69,11 +74,14 @@ final class HostFolder implements AutoCloseable {
             }
             stream.close();
             throw CaissonException.of(
-                    ErrorCode.UNSUPPORTED, "The file system of " + target + " has no directory handles in Java.");
+                    ErrorCode.UNSUPPORTED,
+                    "The file system of " + target + " has no directory handles in Java.");
         } catch (FileAlreadyExistsException e) {
-            throw CaissonException.of(ErrorCode.INVALID, "The target " + target + " is not a folder.", e);
+            throw CaissonException.of(
+                    ErrorCode.INVALID, "The target " + target + " is not a folder.", e);
         } catch (IOException e) {
-            throw CaissonException.of(ErrorCode.INVALID, "The target folder " + target + " cannot be used: " + e, e);
+            throw CaissonException.of(
+                    ErrorCode.INVALID, "The target folder " + target + " cannot be used: " + e, e);
         }
     }
 
@@ -101,16 +109,23 @@ final class HostFolder implements AutoCloseable {
         file(root, name, mode, content);
     }
 
-    private static void file(SecureDirectoryStream<Path> parent, String name, int mode, Content content)
+    private static void file(
+            SecureDirectoryStream<Path> parent, String name, int mode, Content content)
             throws IOException {
         Path temporary = Path.of(temporaryName());
         boolean moved = false;
-        try (SeekableByteChannel channel = parent.newByteChannel(
-                temporary,
-                Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS),
-                PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")))) {
+        try (SeekableByteChannel channel =
+                parent.newByteChannel(
+                        temporary,
+                        Set.of(
+                                StandardOpenOption.CREATE_NEW,
+                                StandardOpenOption.WRITE,
+                                LinkOption.NOFOLLOW_LINKS),
+                        PosixFilePermissions.asFileAttribute(
+                                PosixFilePermissions.fromString("rw-------")))) {
             content.writeTo(channel);
-            parent.getFileAttributeView(temporary, PosixFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
+            parent.getFileAttributeView(
+                            temporary, PosixFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
                     .setPermissions(permissions(mode | 0600));
             replace(parent, temporary, name);
             moved = true;
@@ -121,11 +136,14 @@ final class HostFolder implements AutoCloseable {
         }
     }
 
-    private static void replace(SecureDirectoryStream<Path> parent, Path temporary, String name) throws IOException {
+    private static void replace(SecureDirectoryStream<Path> parent, Path temporary, String name)
+            throws IOException {
         try {
             parent.move(temporary, parent, Path.of(name));
         } catch (IOException e) {
-            throw isDirectory(parent, name) ? new Refused("a folder of that name is in the way on the host") : e;
+            throw isDirectory(parent, name)
+                    ? new Refused("a folder of that name is in the way on the host")
+                    : e;
         }
     }
 
@@ -150,30 +168,36 @@ final class HostFolder implements AutoCloseable {
             open.removeLast().folder().close();
         }
         for (String name : names.subList(same, names.size())) {
-            SecureDirectoryStream<Path> parent =
-                    open.isEmpty() ? root : open.getLast().folder();
-            make(parent, name, PosixFilePermissions.fromString("rwxr-xr-x"));
-            open.addLast(new Level(
-                    name, parent.newDirectoryStream(Path.of(name), LinkOption.NOFOLLOW_LINKS)));
+            SecureDirectoryStream<Path> parent = open.isEmpty() ? root : open.getLast().folder();
+            make(parent, name, permissions(0755));
+            open.addLast(
+                    new Level(
+                            name,
+                            parent.newDirectoryStream(Path.of(name), LinkOption.NOFOLLOW_LINKS)));
         }
         return open.isEmpty() ? root : open.getLast().folder();
     }
 
-    private void make(SecureDirectoryStream<Path> parent, String name, Set<PosixFilePermission> permissions)
+    private void make(
+            SecureDirectoryStream<Path> parent, String name, Set<PosixFilePermission> permissions)
             throws IOException {
         if (isDirectory(parent, name)) {
             return;
         }
         Path temporary = Path.of(temporaryName());
-        Files.createDirectory(target.resolve(temporary), PosixFilePermissions.asFileAttribute(PRIVATE));
+        Files.createDirectory(
+                target.resolve(temporary), PosixFilePermissions.asFileAttribute(PRIVATE));
         boolean moved = false;
         try {
-            root.getFileAttributeView(temporary, PosixFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
+            root.getFileAttributeView(
+                            temporary, PosixFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
                     .setPermissions(permissions);
             root.move(temporary, parent, Path.of(name));
             moved = true;
         } catch (IOException e) {
-            throw exists(parent, name) ? new Refused("something else of that name is in the way on the host") : e;
+            throw exists(parent, name)
+                    ? new Refused("something else of that name is in the way on the host")
+                    : e;
         } finally {
             if (!moved) {
                 root.deleteDirectory(temporary);
@@ -181,7 +205,8 @@ final class HostFolder implements AutoCloseable {
         }
     }
 
-    private static boolean isDirectory(SecureDirectoryStream<Path> parent, String name) throws IOException {
+    private static boolean isDirectory(SecureDirectoryStream<Path> parent, String name)
+            throws IOException {
         try {
             return parent.getFileAttributeView(
                             Path.of(name), BasicFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
@@ -192,9 +217,11 @@ final class HostFolder implements AutoCloseable {
         }
     }
 
-    private static boolean exists(SecureDirectoryStream<Path> parent, String name) throws IOException {
+    private static boolean exists(SecureDirectoryStream<Path> parent, String name)
+            throws IOException {
         try {
-            parent.getFileAttributeView(Path.of(name), BasicFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
+            parent.getFileAttributeView(
+                            Path.of(name), BasicFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
                     .readAttributes();
             return true;
         } catch (NoSuchFileException e) {
@@ -219,15 +246,23 @@ final class HostFolder implements AutoCloseable {
     /** The name on the host: escaped, in ASCII where the JVM's file names are. */
     private static String hostName(byte[] bytes) throws Refused {
         String name = Names.escape(bytes);
-        try {
-            Path ignored = Path.of(name);
-        } catch (InvalidPathException e) {
+        if (!representable(name)) {
             name = Names.escapeToAscii(bytes);
         }
         if (name.getBytes(java.nio.charset.StandardCharsets.UTF_8).length > MAX_HOST_NAME) {
             throw new Refused("its escaped name is too long for the host");
         }
         return name;
+    }
+
+    @SuppressWarnings("ReturnValueIgnored") // it is the exception that tells
+    private static boolean representable(String name) {
+        try {
+            Path.of(name);
+            return true;
+        } catch (InvalidPathException e) {
+            return false;
+        }
     }
 
     /** Permission bits without setuid, setgid and sticky. */

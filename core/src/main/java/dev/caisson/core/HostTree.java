@@ -21,7 +21,10 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.LongConsumer;
 
-/** Copies files and folders of the host into a sandbox; small files follow one another without waiting. One thread. */
+/**
+ * Copies files and folders of the host into a sandbox; small files follow one another without
+ * waiting. One thread.
+ */
 final class HostTree {
     private static final int AHEAD = 64;
     private static final int BUFFER = 512 << 10;
@@ -41,13 +44,16 @@ final class HostTree {
     static long size(Path host) {
         long[] bytes = new long[1];
         try {
-            Files.walkFileTree(host.toRealPath(), new SimpleFileVisitor<>() {
-                @Override
-                public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
-                    bytes[0] += attributes.isRegularFile() ? attributes.size() : 0;
-                    return FileVisitResult.CONTINUE;
-                }
-            });
+            Files.walkFileTree(
+                    host.toRealPath(),
+                    new SimpleFileVisitor<>() {
+                        @Override
+                        public FileVisitResult visitFile(
+                                Path file, BasicFileAttributes attributes) {
+                            bytes[0] += attributes.isRegularFile() ? attributes.size() : 0;
+                            return FileVisitResult.CONTINUE;
+                        }
+                    });
             return bytes[0];
         } catch (IOException e) {
             throw unreadable(host, e);
@@ -56,7 +62,10 @@ final class HostTree {
 
     /** Copies; returns how many bytes. */
     long copy(Path host, String inside) {
-        String target = inside.endsWith("/") ? inside + dev.caisson.api.SandboxFiles.escape(name(host)) : inside;
+        String target =
+                inside.endsWith("/")
+                        ? inside + dev.caisson.api.SandboxFiles.escape(name(host))
+                        : inside;
         try {
             Path real = host.toRealPath();
             BasicFileAttributes attributes = Files.readAttributes(real, BasicFileAttributes.class);
@@ -65,7 +74,8 @@ final class HostTree {
             } else if (attributes.isDirectory()) {
                 tree(real, Names.inside(target));
             } else {
-                throw CaissonException.invalid("host", host + " is neither a regular file nor a folder.");
+                throw CaissonException.invalid(
+                        "host", host + " is neither a regular file nor a folder.");
             }
             while (!pending.isEmpty()) {
                 Transfers.join(pending.removeFirst());
@@ -79,7 +89,8 @@ final class HostTree {
     private static String name(Path host) {
         Path name = host.toAbsolutePath().normalize().getFileName();
         if (name == null) {
-            throw CaissonException.invalid("host", "The root of the host is not copied into a sandbox.");
+            throw CaissonException.invalid(
+                    "host", "The root of the host is not copied into a sandbox.");
         }
         return name.toString();
     }
@@ -90,26 +101,33 @@ final class HostTree {
     }
 
     private void tree(Path root, ByteString target) throws IOException {
-        Files.walkFileTree(root, new SimpleFileVisitor<>() {
-            @Override
-            public FileVisitResult preVisitDirectory(Path folder, BasicFileAttributes attributes) throws IOException {
-                ByteString path = below(target, root.relativize(folder));
-                later(transfers.change(
-                        FileChange.newBuilder()
-                                .setMakeDirectory(LiveFiles.makeDirectory(path, mode(folder) | 0700))
-                                .build(),
-                        "Making the folder " + Names.escape(path)));
-                return FileVisitResult.CONTINUE;
-            }
+        Files.walkFileTree(
+                root,
+                new SimpleFileVisitor<>() {
+                    @Override
+                    public FileVisitResult preVisitDirectory(
+                            Path folder, BasicFileAttributes attributes) throws IOException {
+                        ByteString path = below(target, root.relativize(folder));
+                        later(
+                                transfers.change(
+                                        FileChange.newBuilder()
+                                                .setMakeDirectory(
+                                                        LiveFiles.makeDirectory(
+                                                                path, mode(folder) | 0700))
+                                                .build(),
+                                        "Making the folder " + Names.escape(path)));
+                        return FileVisitResult.CONTINUE;
+                    }
 
-            @Override
-            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
-                if (attributes.isRegularFile()) {
-                    file(file, below(target, root.relativize(file)));
-                }
-                return FileVisitResult.CONTINUE;
-            }
-        });
+                    @Override
+                    public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
+                            throws IOException {
+                        if (attributes.isRegularFile()) {
+                            file(file, below(target, root.relativize(file)));
+                        }
+                        return FileVisitResult.CONTINUE;
+                    }
+                });
     }
 
     private static ByteString below(ByteString target, Path relative) {
@@ -121,7 +139,9 @@ final class HostTree {
         Set<OpenOption> options = Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS);
         try (FileChannel channel = FileChannel.open(host, options);
                 Transfers.Put put =
-                        transfers.put(LiveFiles.filePut(target, mode(host)), "Writing " + Names.escape(target))) {
+                        transfers.put(
+                                LiveFiles.filePut(target, mode(host)),
+                                "Writing " + Names.escape(target))) {
             reserve(channel.size());
             while (channel.read(buffer.clear()) >= 0) {
                 buffer.flip();
@@ -150,7 +170,8 @@ final class HostTree {
     private static int mode(Path file) throws IOException {
         int mode = 0;
         PosixFilePermission[] all = PosixFilePermission.values();
-        Set<PosixFilePermission> set = Files.getPosixFilePermissions(file, LinkOption.NOFOLLOW_LINKS);
+        Set<PosixFilePermission> set =
+                Files.getPosixFilePermissions(file, LinkOption.NOFOLLOW_LINKS);
         for (PosixFilePermission permission : all) {
             mode = mode << 1 | (set.contains(permission) ? 1 : 0);
         }

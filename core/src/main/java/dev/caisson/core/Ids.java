@@ -2,7 +2,10 @@ package dev.caisson.core;
 
 import java.security.SecureRandom;
 
-/** Makes ids: a two-letter type and 20 random characters, all {@code [a-z0-9]}, about 103 bits; never given out twice. */
+/**
+ * Makes ids: a two-letter type and 20 random characters, all {@code [a-z0-9]}, about 103 bits;
+ * never given out twice.
+ */
 public final class Ids {
     private static final int LENGTH = 22;
     private static final String ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";

@@ -10,8 +10,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells a listener from a virtual thread of its own, which starts with the first thing to tell. The queue is bounded by the
- * exec's credit in bytes and by {@code MAX_ITEMS} in number; a flood of tiny pieces holds the reading thread up.
+ * Tells a listener from a virtual thread of its own, which starts with the first thing to tell. The
+ * queue is bounded by the exec's credit in bytes and by {@code MAX_ITEMS} in number; a flood of
+ * tiny pieces holds the reading thread up.
  */
 final class ListenerDelivery implements Delivery {
     private static final int MAX_ITEMS = 8192;

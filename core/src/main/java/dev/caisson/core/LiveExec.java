@@ -31,7 +31,11 @@ final class LiveExec implements Exec {
     private final LiveSandbox.Reporter reporter;
     private final @Nullable PipeDelivery pipes;
 
-    LiveExec(String id, ExecStream stream, LiveSandbox.Reporter reporter, @Nullable PipeDelivery pipes) {
+    LiveExec(
+            String id,
+            ExecStream stream,
+            LiveSandbox.Reporter reporter,
+            @Nullable PipeDelivery pipes) {
         this.id = id;
         this.stream = stream;
         this.reporter = reporter;
@@ -47,7 +51,9 @@ final class LiveExec implements Exec {
     public OutputStream stdin() {
         StdinStream stdin = stream.stdin();
         if (stdin == null) {
-            throw CaissonException.of(ErrorCode.INVALID_STATE, "The standard input of " + id + " is not open.")
+            throw CaissonException.of(
+                            ErrorCode.INVALID_STATE,
+                            "The standard input of " + id + " is not open.")
                     .withRemedy("Start the command with withStdin(true).");
         }
         return stdin;
@@ -65,7 +71,9 @@ final class LiveExec implements Exec {
 
     private PipeDelivery pipes() {
         if (pipes == null) {
-            throw CaissonException.of(ErrorCode.INVALID_STATE, "The output of " + id + " is not read from streams.")
+            throw CaissonException.of(
+                            ErrorCode.INVALID_STATE,
+                            "The output of " + id + " is not read from streams.")
                     .withRemedy("Start the command with pipe.");
         }
         return pipes;
@@ -74,7 +82,8 @@ final class LiveExec implements Exec {
     @Override
     public void signal(int signal) {
         if (signal < 1 || signal > MAX_SIGNAL) {
-            throw CaissonException.invalid("signal", "A signal is 1 to " + MAX_SIGNAL + ", not " + signal + ".");
+            throw CaissonException.invalid(
+                    "signal", "A signal is 1 to " + MAX_SIGNAL + ", not " + signal + ".");
         }
         stream.signal(signal);
         signalled(signal);
@@ -109,7 +118,8 @@ final class LiveExec implements Exec {
             return Optional.empty();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw CaissonException.of(ErrorCode.CANCELLED, "Interrupted while waiting for " + id + ".", e);
+            throw CaissonException.of(
+                    ErrorCode.CANCELLED, "Interrupted while waiting for " + id + ".", e);
         } catch (ExecutionException e) {
             return Optional.of(Transfers.join(stream.end()));
         }
@@ -121,6 +131,7 @@ final class LiveExec implements Exec {
     }
 
     /** A view whose dependents never run on a thread of ours that others wait for. */
+    @SuppressWarnings("FutureReturnValueIgnored") // the view is what callers see
     static <T> CompletionStage<T> detached(CompletableFuture<T> future) {
         CompletableFuture<T> view = new CompletableFuture<>();
         future.whenCompleteAsync(

@@ -68,7 +68,8 @@ final class LiveFiles implements SandboxFiles {
             written(path, bytes);
             return bytes;
         } catch (IOException e) {
-            throw CaissonException.of(ErrorCode.INVALID, "The content for " + path + " cannot be read: " + e, e);
+            throw CaissonException.of(
+                    ErrorCode.INVALID, "The content for " + path + " cannot be read: " + e, e);
         }
     }
 
@@ -102,11 +103,17 @@ final class LiveFiles implements SandboxFiles {
     @Override
     public byte[] read(String path) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        try (Transfers.Get get = transfers.get(Names.inside(path), "Reading " + path, READ_LIMIT + 1, WINDOW)) {
+        try (Transfers.Get get =
+                transfers.get(Names.inside(path), "Reading " + path, READ_LIMIT + 1, WINDOW)) {
             for (ByteString data = get.next(); !data.isEmpty(); data = get.next()) {
                 if (bytes.size() + data.size() > READ_LIMIT) {
                     throw CaissonException.of(
-                                    ErrorCode.TOO_LARGE, "The file " + path + " is larger than " + READ_LIMIT + " bytes.")
+                                    ErrorCode.TOO_LARGE,
+                                    "The file "
+                                            + path
+                                            + " is larger than "
+                                            + READ_LIMIT
+                                            + " bytes.")
                             .withRemedy("Copy it with get, or read it into a stream.")
                             .withDetail("allowed", Long.toString(READ_LIMIT));
                 }
@@ -124,22 +131,25 @@ final class LiveFiles implements SandboxFiles {
             wasRead(path, bytes);
             return bytes;
         } catch (IOException e) {
-            throw CaissonException.of(ErrorCode.INVALID, "What was read of " + path + " cannot be written: " + e, e);
+            throw CaissonException.of(
+                    ErrorCode.INVALID, "What was read of " + path + " cannot be written: " + e, e);
         }
     }
 
     @Override
     public long get(String path, Path host) {
         Path name = host.getFileName();
-        if (name == null) {
+        Path parent = host.toAbsolutePath().getParent();
+        if (name == null || parent == null) {
             throw CaissonException.invalid("host", "The target " + host + " is not a file name.");
         }
-        Path parent = host.toAbsolutePath().getParent();
         long[] bytes = new long[1];
-        try (HostFolder folder = HostFolder.open(parent == null ? Path.of("/") : parent)) {
+        try (HostFolder folder =
+                HostFolder.open(parent)) {
             folder.file(name.toString(), 0644, channel -> bytes[0] = copy(path, channel));
         } catch (IOException e) {
-            throw CaissonException.of(ErrorCode.INVALID, "The file " + host + " cannot be written: " + e, e);
+            throw CaissonException.of(
+                    ErrorCode.INVALID, "The file " + host + " cannot be written: " + e, e);
         }
         wasRead(path, bytes[0]);
         return bytes[0];
@@ -220,12 +230,15 @@ final class LiveFiles implements SandboxFiles {
                 Wire.positive(entry.getAllocated()),
                 entry.getMode() & 07777,
                 instant(entry.getMtimeNanos()),
-                type == FileType.SYMLINK ? Optional.of(Names.escape(entry.getTarget())) : Optional.empty());
+                type == FileType.SYMLINK
+                        ? Optional.of(Names.escape(entry.getTarget()))
+                        : Optional.empty());
     }
 
     private static Instant instant(long unsignedNanos) {
         return Instant.ofEpochSecond(
-                Long.divideUnsigned(unsignedNanos, 1_000_000_000L), Long.remainderUnsigned(unsignedNanos, 1_000_000_000L));
+                Long.divideUnsigned(unsignedNanos, 1_000_000_000L),
+                Long.remainderUnsigned(unsignedNanos, 1_000_000_000L));
     }
 
     // ---- changes
@@ -260,9 +273,8 @@ final class LiveFiles implements SandboxFiles {
     public void removeTree(String path) {
         change(
                 FileChange.newBuilder()
-                        .setRemove(Remove.newBuilder()
-                                .setPath(Names.inside(path))
-                                .setRecursive(true)),
+                        .setRemove(
+                                Remove.newBuilder().setPath(Names.inside(path)).setRecursive(true)),
                 "Removing " + path,
                 Map.of("path", path, "change", "removeTree"));
     }
@@ -271,7 +283,10 @@ final class LiveFiles implements SandboxFiles {
     public void move(String from, String to) {
         change(
                 FileChange.newBuilder()
-                        .setMove(Move.newBuilder().setFrom(Names.inside(from)).setTo(Names.inside(to))),
+                        .setMove(
+                                Move.newBuilder()
+                                        .setFrom(Names.inside(from))
+                                        .setTo(Names.inside(to))),
                 "Moving " + from + " to " + to,
                 Map.of("path", from, "to", to, "change", "move"));
     }
@@ -289,7 +304,9 @@ final class LiveFiles implements SandboxFiles {
         if (listing.truncated()) {
             throw CaissonException.of(
                             ErrorCode.TOO_LARGE,
-                            "/work has more than " + MAX_ENTRIES + " files or more than 256 levels: what is new in it"
+                            "/work has more than "
+                                    + MAX_ENTRIES
+                                    + " files or more than 256 levels: what is new in it"
                                     + " cannot be told.")
                     .withRemedy("Put large trees elsewhere, for instance below /srv.");
         }
@@ -316,31 +333,47 @@ final class LiveFiles implements SandboxFiles {
         try {
             changed = baseline.since(listing.entries());
         } catch (ProtocolException e) {
-            throw CaissonException.of(ErrorCode.ENGINE_FAILED, "The agent told impossible files: " + e.getMessage(), e);
+            throw CaissonException.of(
+                    ErrorCode.ENGINE_FAILED,
+                    "The agent told impossible files: " + e.getMessage(),
+                    e);
         }
         List<ResultFile> results;
         if (target == null) {
-            results = new Collector(transfers, WORK, null, limit, inline, progress).collect(changed);
+            results =
+                    new Collector(transfers, WORK, null, limit, inline, progress).collect(changed);
         } else {
             try (HostFolder folder = HostFolder.open(target)) {
-                results = new Collector(transfers, WORK, folder, limit, inline, progress).collect(changed);
+                results =
+                        new Collector(transfers, WORK, folder, limit, inline, progress)
+                                .collect(changed);
             }
         }
         if (listing.truncated()) {
-            results.add(new ResultFile(
-                    ".",
-                    FileType.DIRECTORY,
-                    0,
-                    Optional.empty(),
-                    0,
-                    false,
-                    Optional.empty(),
-                    listing.skipped() + " more entries, beyond " + MAX_ENTRIES + " files or 256 levels, were left out"));
+            results.add(
+                    new ResultFile(
+                            ".",
+                            FileType.DIRECTORY,
+                            0,
+                            Optional.empty(),
+                            0,
+                            false,
+                            Optional.empty(),
+                            listing.skipped()
+                                    + " more entries, beyond "
+                                    + MAX_ENTRIES
+                                    + " files or 256 levels, were left out"));
         }
         List<ResultFile> all = List.copyOf(results);
-        reporter.emit(EventType.FILES_COLLECTED, "", () -> Map.of(
-                "changed", (long) all.size(),
-                "collected", all.stream().filter(ResultFile::collected).count()));
+        reporter.emit(
+                EventType.FILES_COLLECTED,
+                "",
+                () ->
+                        Map.of(
+                                "changed",
+                                (long) all.size(),
+                                "collected",
+                                all.stream().filter(ResultFile::collected).count()));
         return all;
     }
 }

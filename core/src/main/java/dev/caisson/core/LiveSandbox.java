@@ -40,7 +40,8 @@ final class LiveSandbox implements Sandbox {
     private final Consumer<LiveSandbox> onGone;
     private final AgentClient client;
     private final LiveFiles files;
-    private final AtomicReference<SandboxState> state = new AtomicReference<>(SandboxState.CREATING);
+    private final AtomicReference<SandboxState> state =
+            new AtomicReference<>(SandboxState.CREATING);
     private final AtomicReference<@Nullable EndReason> wantedEnd = new AtomicReference<>();
     private final CompletableFuture<EndReason> end = new CompletableFuture<>();
     private volatile List<String> degraded = List.of();
@@ -76,6 +77,7 @@ final class LiveSandbox implements Sandbox {
         }
     }
 
+    @SuppressWarnings("FutureReturnValueIgnored") // it never fails
     private LiveSandbox(
             Engine engine,
             SandboxSpec spec,
@@ -100,8 +102,14 @@ final class LiveSandbox implements Sandbox {
 
     private EngineSandbox requested(String id) {
         try {
-            return engine.create(new EngineRequest(
-                    id, GROUP, spec.template(), spec.limits(), Optional.empty(), spec.maxLife()));
+            return engine.create(
+                    new EngineRequest(
+                            id,
+                            GROUP,
+                            spec.template(),
+                            spec.limits(),
+                            Optional.empty(),
+                            spec.maxLife()));
         } catch (CaissonException e) {
             reporter().emit(EventType.SANDBOX_ENDED, EndReason.ENGINE_FAILED.value(), Map::of);
             throw e;
@@ -114,7 +122,9 @@ final class LiveSandbox implements Sandbox {
         } catch (IOException e) {
             handle.destroy();
             throw CaissonException.of(
-                    ErrorCode.ENGINE_FAILED, "The engine's connection for " + handle.id() + " failed: " + e, e);
+                    ErrorCode.ENGINE_FAILED,
+                    "The engine's connection for " + handle.id() + " failed: " + e,
+                    e);
         } catch (CaissonException e) {
             handle.destroy();
             throw e;
@@ -126,15 +136,24 @@ final class LiveSandbox implements Sandbox {
         if (!ready.degraded().isEmpty() && !spec.allowDegraded()) {
             throw CaissonException.of(
                             ErrorCode.UNSUPPORTED,
-                            "This host cannot do all that a sandbox needs: " + String.join(" ", ready.degraded()))
-                    .withRemedy("Give the host what is missing, or allow degraded operation for this sandbox.");
+                            "This host cannot do all that a sandbox needs: "
+                                    + String.join(" ", ready.degraded()))
+                    .withRemedy(
+                            "Give the host what is missing, or allow degraded operation for this"
+                                    + " sandbox.");
         }
         degraded = ready.degraded();
         state.compareAndSet(SandboxState.CREATING, SandboxState.RUNNING);
-        reporter().emit(
-                EventType.SANDBOX_STARTED,
-                "",
-                () -> Map.of("setupMicros", ready.setup().toNanos() / 1000, "degraded", degraded));
+        reporter()
+                .emit(
+                        EventType.SANDBOX_STARTED,
+                        "",
+                        () ->
+                                Map.of(
+                                        "setupMicros",
+                                        ready.setup().toNanos() / 1000,
+                                        "degraded",
+                                        degraded));
     }
 
     private Map<String, Object> createdData() {
@@ -216,7 +235,7 @@ final class LiveSandbox implements Sandbox {
 
     @Override
     public Exec start(ExecSpec command, ExecListener listener) {
-        if (listener == ExecListener.NONE) {
+        if (listener.equals(ExecListener.NONE)) {
             return begin(command, new Delivery.Direct(), null);
         }
         return begin(command, new ListenerDelivery(listener, "caisson-output-" + id()), null);
@@ -231,41 +250,50 @@ final class LiveSandbox implements Sandbox {
     private Exec begin(ExecSpec command, Delivery delivery, @Nullable PipeDelivery pipes) {
         String id = Ids.next(Ids.Kind.EXEC);
         Reporter reporter = new Reporter(events, subject.withExec(id));
-        ExecStream.Options options = new ExecStream.Options(
-                command.capture(),
-                command.outputLimit().orElse(spec.limits().outputLimit()).bytes(),
-                command.onOutputLimit().orElse(spec.limits().onOutputLimit()) == dev.caisson.api.OnOutputLimit.KILL,
-                degraded);
-        ExecStream stream = new ExecStream(
-                client, startMessage(id, command), options, delivery, new ExecEvents(reporter));
+        ExecStream.Options options =
+                new ExecStream.Options(
+                        command.capture(),
+                        command.outputLimit().orElse(spec.limits().outputLimit()).bytes(),
+                        command.onOutputLimit().orElse(spec.limits().onOutputLimit())
+                                == dev.caisson.api.OnOutputLimit.KILL,
+                        degraded);
+        ExecStream stream =
+                new ExecStream(
+                        client,
+                        startMessage(id, command),
+                        options,
+                        delivery,
+                        new ExecEvents(reporter));
         reporter.emit(
                 EventType.EXEC_STARTED,
                 "",
-                () -> Map.of(
-                        "argv", command.argv(),
-                        "cwd", command.cwd(),
-                        "uid", (long) command.user().uid()));
+                () ->
+                        Map.of(
+                                "argv", command.argv(),
+                                "cwd", command.cwd(),
+                                "uid", (long) command.user().uid()));
         stream.begin();
         return new LiveExec(id, stream, reporter, pipes);
     }
 
     private ExecStart startMessage(String id, ExecSpec command) {
-        ExecStart.Builder start = ExecStart.newBuilder()
-                .setExec(id)
-                .setCwd(ByteString.copyFrom(Names.unescape(command.cwd())))
-                .setUid(command.user().uid())
-                .setGid(command.user().gid())
-                .setTimeoutMillis(
-                        command.timeout().orElse(spec.limits().timeout()).toMillis())
-                .setGraceMillis(command.grace().toMillis())
-                .setOverflow(
-                        switch (command.overflow()) {
-                            case WAIT -> dev.caisson.wire.agent.Overflow.OVERFLOW_BLOCK;
-                            case DROP -> dev.caisson.wire.agent.Overflow.OVERFLOW_DROP;
-                        })
-                .setStdinOpen(command.stdin())
-                .setLinger(command.linger())
-                .setOpenFiles(spec.limits().openFiles());
+        ExecStart.Builder start =
+                ExecStart.newBuilder()
+                        .setExec(id)
+                        .setCwd(ByteString.copyFrom(Names.unescape(command.cwd())))
+                        .setUid(command.user().uid())
+                        .setGid(command.user().gid())
+                        .setTimeoutMillis(
+                                command.timeout().orElse(spec.limits().timeout()).toMillis())
+                        .setGraceMillis(command.grace().toMillis())
+                        .setOverflow(
+                                switch (command.overflow()) {
+                                    case WAIT -> dev.caisson.wire.agent.Overflow.OVERFLOW_BLOCK;
+                                    case DROP -> dev.caisson.wire.agent.Overflow.OVERFLOW_DROP;
+                                })
+                        .setStdinOpen(command.stdin())
+                        .setLinger(command.linger())
+                        .setOpenFiles(spec.limits().openFiles());
         command.argv().forEach(argument -> start.addArgv(ByteString.copyFromUtf8(argument)));
         Map<String, String> env = new LinkedHashMap<>(BASE_ENV);
         env.putAll(spec.env());
@@ -274,17 +302,19 @@ final class LiveSandbox implements Sandbox {
         return start.build();
     }
 
-    private static final Map<String, String> BASE_ENV = Map.of(
-            "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            "HOME", "/home/sandbox",
-            "LANG", "C.UTF-8");
+    private static final Map<String, String> BASE_ENV =
+            Map.of(
+                    "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                    "HOME", "/home/sandbox",
+                    "LANG", "C.UTF-8");
 
     // ---- the end
 
     /** Ends it for a reason, once. */
     void end(EndReason reason) {
         wantedEnd.compareAndSet(null, reason);
-        SandboxState before = state.getAndUpdate(now -> now == SandboxState.ENDED ? now : SandboxState.ENDING);
+        SandboxState before =
+                state.getAndUpdate(now -> now == SandboxState.ENDED ? now : SandboxState.ENDING);
         if (before == SandboxState.ENDED) {
             return;
         }
@@ -293,7 +323,9 @@ final class LiveSandbox implements Sandbox {
     }
 
     boolean ended() {
-        return end.isDone() || state.get() == SandboxState.ENDED || state.get() == SandboxState.LOST;
+        return end.isDone()
+                || state.get() == SandboxState.ENDED
+                || state.get() == SandboxState.LOST;
     }
 
     @Override
@@ -303,17 +335,25 @@ final class LiveSandbox implements Sandbox {
 
     private void gone(EngineSandbox.Ended ended) {
         EndReason wanted = wantedEnd.get();
-        EndReason reason = ended.reason() == EndReason.DELETED && wanted != null ? wanted : ended.reason();
+        EndReason reason =
+                ended.reason() == EndReason.DELETED && wanted != null ? wanted : ended.reason();
         state.set(reason == EndReason.LOST ? SandboxState.LOST : SandboxState.ENDED);
         if (client != null) {
-            client.close(CaissonException.of(
-                    ErrorCode.SANDBOX_ENDED, "The sandbox " + handle.id() + " has ended: " + reason.value() + "."));
+            client.close(
+                    CaissonException.of(
+                            ErrorCode.SANDBOX_ENDED,
+                            "The sandbox " + handle.id() + " has ended: " + reason.value() + "."));
         }
-        reporter().emit(EventType.SANDBOX_ENDED, reason.value(), () -> {
-            Map<String, Object> data = new HashMap<>(LiveExec.usageData(ended.usage()));
-            data.put("detail", ended.detail());
-            return data;
-        });
+        reporter()
+                .emit(
+                        EventType.SANDBOX_ENDED,
+                        reason.value(),
+                        () -> {
+                            Map<String, Object> data =
+                                    new HashMap<>(LiveExec.usageData(ended.usage()));
+                            data.put("detail", ended.detail());
+                            return data;
+                        });
         onGone.accept(this);
         end.complete(reason);
     }
@@ -338,7 +378,9 @@ final class LiveSandbox implements Sandbox {
         @Override
         public void broken(CaissonException cause) {
             if (state.get() == SandboxState.RUNNING || state.get() == SandboxState.CREATING) {
-                Thread.ofVirtual().name("caisson-end-" + handle.id()).start(() -> end(EndReason.ENGINE_FAILED));
+                Thread.ofVirtual()
+                        .name("caisson-end-" + handle.id())
+                        .start(() -> end(EndReason.ENGINE_FAILED));
             }
         }
     }

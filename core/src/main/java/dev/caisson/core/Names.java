@@ -7,8 +7,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 
 /**
- * File names of the sandbox, which are any bytes, as text and back: bytes that are not UTF-8, characters that do not show
- * and the percent sign are {@code %XX}. Different names have different texts.
+ * File names of the sandbox, which are any bytes, as text and back: bytes that are not UTF-8,
+ * characters that do not show and the percent sign are {@code %XX}. Different names have different
+ * texts.
  */
 final class Names {
     private static final HexFormat HEX = HexFormat.of().withUpperCase();
@@ -69,12 +70,16 @@ final class Names {
                             Character.SURROGATE,
                             Character.LINE_SEPARATOR,
                             Character.PARAGRAPH_SEPARATOR,
-                            Character.UNASSIGNED -> false;
+                            Character.UNASSIGNED ->
+                            false;
                     default -> true;
                 };
     }
 
-    /** Bytes of the well-formed UTF-8 character at a position, 0 when there is none (RFC 3629, no surrogates, shortest form). */
+    /**
+     * Bytes of the well-formed UTF-8 character at a position, 0 when there is none (RFC 3629, no
+     * surrogates, shortest form).
+     */
     private static int characterAt(byte[] bytes, int at) {
         int first = bytes[at] & 0xFF;
         if (first < 0x80) {
@@ -90,11 +95,14 @@ final class Names {
             if ((next & 0xC0) != 0x80) {
                 return 0;
             }
-            codePoint = codePoint << 6 | next & 0x3F;
+            codePoint = (codePoint << 6) | (next & 0x3F);
         }
-        boolean wellFormed = length == 2
-                || (length == 3 && codePoint >= 0x800 && (codePoint < 0xD800 || codePoint > 0xDFFF))
-                || (length == 4 && codePoint >= 0x10000 && codePoint <= 0x10FFFF);
+        boolean wellFormed =
+                length == 2
+                        || (length == 3
+                                && codePoint >= 0x800
+                                && (codePoint < 0xD800 || codePoint > 0xDFFF))
+                        || (length == 4 && codePoint >= 0x10000 && codePoint <= 0x10FFFF);
         return wellFormed ? length : 0;
     }
 
@@ -106,7 +114,10 @@ final class Names {
         byte[] escaped = text.getBytes(StandardCharsets.UTF_8);
         ByteArrayOutputStream bytes = new ByteArrayOutputStream(escaped.length);
         for (int i = 0; i < escaped.length; i++) {
-            if (escaped[i] == '%' && i + 2 < escaped.length && hex(escaped[i + 1]) >= 0 && hex(escaped[i + 2]) >= 0) {
+            if (escaped[i] == '%'
+                    && i + 2 < escaped.length
+                    && hex(escaped[i + 1]) >= 0
+                    && hex(escaped[i + 2]) >= 0) {
                 bytes.write(hex(escaped[i + 1]) << 4 | hex(escaped[i + 2]));
                 i += 2;
             } else {
@@ -124,7 +135,8 @@ final class Names {
     static ByteString inside(String text) {
         byte[] bytes = unescape(text.startsWith("/") ? text : "/work/" + text);
         if (text.isEmpty() || bytes.length >= MAX_PATH) {
-            throw CaissonException.invalid("path", "A path inside is 1 to " + (MAX_PATH - 1) + " bytes.");
+            throw CaissonException.invalid(
+                    "path", "A path inside is 1 to " + (MAX_PATH - 1) + " bytes.");
         }
         for (byte b : bytes) {
             if (b == 0) {

@@ -77,8 +77,8 @@ final class PipeDelivery implements Delivery {
                     reserve(size + data.size());
                     int at = (start + size) % ring.length;
                     int first = Math.min(data.size(), ring.length - at);
-                    data.copyTo(ring, 0, at, first);
-                    data.copyTo(ring, first, 0, data.size() - first);
+                    data.substring(0, first).copyTo(ring, at);
+                    data.substring(first).copyTo(ring, 0);
                     size += data.size();
                     changed.signalAll();
                     return;
@@ -91,7 +91,10 @@ final class PipeDelivery implements Delivery {
 
         private void reserve(int needed) {
             if (needed > ring.length) {
-                byte[] grown = new byte[Math.max(FIRST, Integer.highestOneBit(Math.max(1, needed - 1)) * 2)];
+                byte[] grown =
+                        new byte
+                                [Math.max(
+                                        FIRST, Integer.highestOneBit(Math.max(1, needed - 1)) * 2)];
                 int first = Math.min(size, ring.length - start);
                 System.arraycopy(ring, start, grown, 0, first);
                 System.arraycopy(ring, 0, grown, first, size - first);

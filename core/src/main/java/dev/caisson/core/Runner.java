@@ -24,11 +24,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
 
 /** One run: create, put, exec, collect, destroy. Used once, by one thread. */
 final class Runner {
-    /** How much longer than its timeout an exec is waited for, before its agent counts as failed. */
+    /**
+     * How much longer than its timeout an exec is waited for, before its agent counts as failed.
+     */
     private static final Duration PATIENCE = Duration.ofSeconds(15);
 
     private static final long PROGRESS_NANOS = 100_000_000;
@@ -73,7 +74,8 @@ final class Runner {
             throw e;
         } finally {
             sandbox.end(reason);
-            new LiveSandbox.Reporter(events, sandbox.subject()).emit(EventType.RUN_ENDED, word, Map::of);
+            new LiveSandbox.Reporter(events, sandbox.subject())
+                    .emit(EventType.RUN_ENDED, word, Map::of);
         }
     }
 
@@ -88,18 +90,29 @@ final class Runner {
     // ---- what to run
 
     /** The commands to try in this order, and what is said when none is there. */
-    private record Plan(List<List<String>> commands, Optional<Interpreters.Language> language, String scriptName) {}
+    private record Plan(
+            List<List<String>> commands,
+            Optional<Interpreters.Language> language,
+            String scriptName) {}
 
     private Plan plan() {
         return switch (spec.program()) {
             case Program.Command command ->
-                new Plan(List.of(with(command.argv(), List.of())), Optional.empty(), "");
+                    new Plan(List.of(with(command.argv(), List.of())), Optional.empty(), "");
             case Program.Script script -> {
                 String name = fileName(script.file());
-                Interpreters.Language language = Interpreters.ofFile(name)
-                        .orElseThrow(() -> CaissonException.invalid(
-                                        "script", "The extension of '" + name + "' does not tell its language.")
-                                .withRemedy("Use one of " + Interpreters.extensions() + ", or run a command."));
+                Interpreters.Language language =
+                        Interpreters.ofFile(name)
+                                .orElseThrow(() ->
+                                        CaissonException.invalid(
+                                                        "script",
+                                                        "The extension of '"
+                                                                + name
+                                                                + "' does not tell its language.")
+                                                .withRemedy(
+                                                        "Use one of "
+                                                                + Interpreters.extensions()
+                                                                + ", or run a command."));
                 yield plan(language, name);
             }
             case Program.Code code -> {
@@ -143,36 +156,50 @@ final class Runner {
         }
         Ran ran = exec(sandbox, plan);
         ExecResult result = ran.result();
-        if (list && result.reason() != ExecReason.SANDBOX_ENDED && result.reason() != ExecReason.LOST) {
+        if (list
+                && result.reason() != ExecReason.SANDBOX_ENDED
+                && result.reason() != ExecReason.LOST) {
             result = result.withFiles(collect(sandbox));
         }
         String hint = Hints.of(result, tail.text(), plan.language());
         return new RunResult(
-                id, sandbox.id(), sandbox.session(), sandbox.tier(), sandbox.engine(), result, ran.argv(), hint);
+                id,
+                sandbox.id(),
+                sandbox.session(),
+                sandbox.tier(),
+                sandbox.engine(),
+                result,
+                ran.argv(),
+                hint);
     }
 
     private void putFiles(LiveSandbox sandbox, Plan plan) {
         switch (spec.program()) {
             case Program.Script script ->
-                sandbox.files().put(script.file(), "/work/" + SandboxFiles.escape(plan.scriptName()));
-            case Program.Code code -> sandbox.files().write("/work/" + plan.scriptName(), code.text());
+                    sandbox.files()
+                            .put(script.file(), "/work/" + SandboxFiles.escape(plan.scriptName()));
+            case Program.Code code ->
+                    sandbox.files().write("/work/" + plan.scriptName(), code.text());
             case Program.Command ignored -> {}
         }
         if (spec.files().isEmpty()) {
             return;
         }
-        long total = spec.files().stream()
-                .mapToLong(file -> HostTree.size(file.host()))
-                .sum();
+        long total = spec.files().stream().mapToLong(file -> HostTree.size(file.host())).sum();
         Pace pace = new Pace();
         long before = 0;
         for (HostFile file : spec.files()) {
             long base = before;
-            before += sandbox.files().put(file.host(), file.inside(), bytes -> {
-                if (pace.due()) {
-                    listener.copiedIn(base + bytes, total);
-                }
-            });
+            before +=
+                    sandbox.files()
+                            .put(
+                                    file.host(),
+                                    file.inside(),
+                                    bytes -> {
+                                        if (pace.due()) {
+                                            listener.copiedIn(base + bytes, total);
+                                        }
+                                    });
         }
         listener.copiedIn(before, Math.max(before, total));
     }
@@ -180,23 +207,28 @@ final class Runner {
     private List<ResultFile> collect(LiveSandbox sandbox) {
         Pace pace = new Pace();
         return sandbox.files()
-                .collect(spec.out().orElse(null), spec.outLimit(), spec.inlineFiles(), (bytes, total) -> {
-                    if (pace.due() || bytes == total) {
-                        listener.copiedOut(bytes, total);
-                    }
-                });
+                .collect(
+                        spec.out().orElse(null),
+                        spec.outLimit(),
+                        spec.inlineFiles(),
+                        (bytes, total) -> {
+                            if (pace.due() || bytes == total) {
+                                listener.copiedOut(bytes, total);
+                            }
+                        });
     }
 
     private record Ran(ExecResult result, List<String> argv) {}
 
     private Ran exec(LiveSandbox sandbox, Plan plan) {
         for (List<String> argv : plan.commands()) {
-            Exec exec = sandbox.start(
-                    ExecSpec.of(argv)
-                            .withCwd(spec.workdir())
-                            .withStdin(spec.stdin().isPresent())
-                            .withCapture(spec.capture()),
-                    tail.needed(spec.capture()));
+            Exec exec =
+                    sandbox.start(
+                            ExecSpec.of(argv)
+                                    .withCwd(spec.workdir())
+                                    .withStdin(spec.stdin().isPresent())
+                                    .withCapture(spec.capture()),
+                            tail.needed(spec.capture()));
             try {
                 return new Ran(await(sandbox, exec), argv);
             } catch (CaissonException e) {
@@ -211,24 +243,32 @@ final class Runner {
     private ExecResult await(LiveSandbox sandbox, Exec exec) {
         spec.stdin().ifPresent(stdin -> feed(stdin, exec));
         Duration longest = spec.sandbox().limits().timeout().plus(PATIENCE);
-        return exec.await(longest).orElseGet(() -> {
-            sandbox.end(EndReason.TIMEOUT);
-            return exec.await();
-        });
+        return exec.await(longest)
+                .orElseGet(() -> {
+                    sandbox.end(EndReason.TIMEOUT);
+                    return exec.await();
+                });
     }
 
-    /** Reads on a platform thread: the stream may be a terminal or the pipe of a process, which would hold a carrier. */
+    /**
+     * Reads on a platform thread: the stream may be a terminal or the pipe of a process, which
+     * would hold a carrier.
+     */
     private void feed(InputStream stdin, Exec exec) {
-        Thread.ofPlatform().daemon().name("caisson-stdin-" + id).start(() -> {
-            byte[] buffer = new byte[STDIN_BUFFER];
-            try (OutputStream inside = exec.stdin()) {
-                for (int read = stdin.read(buffer); read >= 0; read = stdin.read(buffer)) {
-                    inside.write(buffer, 0, read);
-                }
-            } catch (IOException e) {
-                // The program does not want more, or the caller's stream broke: the program sees its end of file.
-            }
-        });
+        Thread.ofPlatform()
+                .daemon()
+                .name("caisson-stdin-" + id)
+                .start(() -> {
+                    byte[] buffer = new byte[STDIN_BUFFER];
+                    try (OutputStream inside = exec.stdin()) {
+                        for (int read = stdin.read(buffer); read >= 0; read = stdin.read(buffer)) {
+                            inside.write(buffer, 0, read);
+                        }
+                    } catch (IOException e) {
+                        // The program does not want more, or the caller's stream broke: the program
+                        // sees its end of file.
+                    }
+                });
     }
 
     /** Lets something happen about ten times a second. */

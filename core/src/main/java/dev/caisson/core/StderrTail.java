@@ -20,7 +20,7 @@ final class StderrTail implements ExecListener {
 
     /** The listener to give to an exec: none when nobody listens and the output is captured. */
     ExecListener needed(boolean captured) {
-        return listener == RunListener.NONE && captured ? ExecListener.NONE : this;
+        return listener.equals(RunListener.NONE) && captured ? ExecListener.NONE : this;
     }
 
     String text() {

@@ -13,8 +13,8 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Standard input of an exec: goes with offsets up to what the agent granted, and is kept until the agent has it, so that a
- * new connection can go on from there.
+ * Standard input of an exec: goes with offsets up to what the agent granted, and is kept until the
+ * agent has it, so that a new connection can go on from there.
  */
 final class StdinStream extends OutputStream {
     private static final int CHUNK = 64 << 10;
@@ -94,17 +94,22 @@ final class StdinStream extends OutputStream {
     }
 
     private void send(Chunk chunk) {
-        client.send(ClientFrame.newBuilder()
-                .setStream(stream)
-                .setStdinData(StdinData.newBuilder().setOffset(chunk.offset()).setData(chunk.data()))
-                .build());
+        client.send(
+                ClientFrame.newBuilder()
+                        .setStream(stream)
+                        .setStdinData(
+                                StdinData.newBuilder()
+                                        .setOffset(chunk.offset())
+                                        .setData(chunk.data()))
+                        .build());
     }
 
     private void sendEnd() {
-        client.send(ClientFrame.newBuilder()
-                .setStream(stream)
-                .setStdinData(StdinData.newBuilder().setOffset(next).setEof(true))
-                .build());
+        client.send(
+                ClientFrame.newBuilder()
+                        .setStream(stream)
+                        .setStdinData(StdinData.newBuilder().setOffset(next).setEof(true))
+                        .build());
     }
 
     @Override
@@ -127,7 +132,8 @@ final class StdinStream extends OutputStream {
         lock.lock();
         try {
             if (Long.compareUnsigned(credit.getReceived(), next) > 0) {
-                throw new ProtocolException("The agent received more standard input than was sent.");
+                throw new ProtocolException(
+                        "The agent received more standard input than was sent.");
             }
             received = Math.max(received, credit.getReceived());
             limit = Math.max(limit, Wire.positive(credit.getLimit()));
@@ -154,8 +160,10 @@ final class StdinStream extends OutputStream {
         lock.lock();
         try {
             if (agentReceived < received || agentReceived > next) {
-                throw new ProtocolException("The agent is at " + Long.toUnsignedString(agentReceived)
-                        + " of standard input, which cannot be.");
+                throw new ProtocolException(
+                        "The agent is at "
+                                + Long.toUnsignedString(agentReceived)
+                                + " of standard input, which cannot be.");
             }
             received = agentReceived;
             drop();

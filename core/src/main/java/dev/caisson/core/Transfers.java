@@ -28,7 +28,10 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/** File transfers, listings and changes on the data channel. They do not survive a broken connection. */
+/**
+ * File transfers, listings and changes on the data channel. They do not survive a broken
+ * connection.
+ */
 final class Transfers {
     /** Most data bytes in one frame. */
     static final int CHUNK = 256 << 10;
@@ -50,10 +53,7 @@ final class Transfers {
     Put put(FilePut request, String name) {
         Put put = new Put(name);
         client.register(put.number, put);
-        client.send(ClientFrame.newBuilder()
-                .setStream(put.number)
-                .setFilePut(request)
-                .build());
+        client.send(ClientFrame.newBuilder().setStream(put.number).setFilePut(request).build());
         return put;
     }
 
@@ -61,10 +61,7 @@ final class Transfers {
     CompletableFuture<Long> change(FileChange request, String name) {
         Put put = new Put(name);
         client.register(put.number, put);
-        client.send(ClientFrame.newBuilder()
-                .setStream(put.number)
-                .setFileChange(request)
-                .build());
+        client.send(ClientFrame.newBuilder().setStream(put.number).setFileChange(request).build());
         return put.done;
     }
 
@@ -77,7 +74,7 @@ final class Transfers {
         private final Condition changed = lock.newCondition();
         private long limit = FIRST_LIMIT; // guarded by lock
         private long sent; // of the writing thread
-        private boolean finished; // of the writing thread
+        private volatile boolean finished; // written by the writing thread
 
         Put(String name) {
             this.name = name;
@@ -106,12 +103,14 @@ final class Transfers {
                 }
                 if (done.isDone()) {
                     Transfers.join(done);
-                    throw CaissonException.of(ErrorCode.ENGINE_FAILED, name + " was finished before its end.");
+                    throw CaissonException.of(
+                            ErrorCode.ENGINE_FAILED, name + " was finished before its end.");
                 }
                 return limit - sent;
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
-                throw CaissonException.of(ErrorCode.CANCELLED, "Interrupted while " + name + " was written.", e);
+                throw CaissonException.of(
+                        ErrorCode.CANCELLED, "Interrupted while " + name + " was written.", e);
             } finally {
                 lock.unlock();
             }
@@ -120,10 +119,11 @@ final class Transfers {
         /** Says that all was sent; the result waits for the agent. */
         CompletableFuture<Long> finish() {
             finished = true;
-            client.send(ClientFrame.newBuilder()
-                    .setStream(number)
-                    .setFileData(FileData.newBuilder().setLast(true))
-                    .build());
+            client.send(
+                    ClientFrame.newBuilder()
+                            .setStream(number)
+                            .setFileData(FileData.newBuilder().setLast(true))
+                            .build());
             return done;
         }
 
@@ -177,22 +177,27 @@ final class Transfers {
     }
 
     private void cancel(long number) {
-        client.send(ClientFrame.newBuilder()
-                .setStream(number)
-                .setCancel(Cancel.getDefaultInstance())
-                .build());
+        client.send(
+                ClientFrame.newBuilder()
+                        .setStream(number)
+                        .setCancel(Cancel.getDefaultInstance())
+                        .build());
     }
 
-    /** The body of a {@code FileData} frame up to its data, which the writer sends without a copy. */
+    /**
+     * The body of a {@code FileData} frame up to its data, which the writer sends without a copy.
+     */
     private static byte[] prefix(long number, int size) {
-        int inner = CodedOutputStream.computeTagSize(FileData.DATA_FIELD_NUMBER)
-                + CodedOutputStream.computeUInt32SizeNoTag(size)
-                + size;
-        int length = CodedOutputStream.computeUInt64Size(ClientFrame.STREAM_FIELD_NUMBER, number)
-                + CodedOutputStream.computeTagSize(FILE_DATA_FIELD)
-                + CodedOutputStream.computeUInt32SizeNoTag(inner)
-                + inner
-                - size;
+        int inner =
+                CodedOutputStream.computeTagSize(FileData.DATA_FIELD_NUMBER)
+                        + CodedOutputStream.computeUInt32SizeNoTag(size)
+                        + size;
+        int length =
+                CodedOutputStream.computeUInt64Size(ClientFrame.STREAM_FIELD_NUMBER, number)
+                        + CodedOutputStream.computeTagSize(FILE_DATA_FIELD)
+                        + CodedOutputStream.computeUInt32SizeNoTag(inner)
+                        + inner
+                        - size;
         byte[] bytes = new byte[length];
         CodedOutputStream out = CodedOutputStream.newInstance(bytes);
         try {
@@ -219,10 +224,15 @@ final class Transfers {
     Get get(ByteString path, String name, long length, long window) {
         Get get = new Get(name, window);
         client.register(get.number, get);
-        client.send(ClientFrame.newBuilder()
-                .setStream(get.number)
-                .setFileGet(FileGet.newBuilder().setPath(path).setLength(length).setCreditBytes(window))
-                .build());
+        client.send(
+                ClientFrame.newBuilder()
+                        .setStream(get.number)
+                        .setFileGet(
+                                FileGet.newBuilder()
+                                        .setPath(path)
+                                        .setLength(length)
+                                        .setCreditBytes(window))
+                        .build());
         return get;
     }
 
@@ -265,7 +275,8 @@ final class Transfers {
                 return data;
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
-                throw CaissonException.of(ErrorCode.CANCELLED, "Interrupted while " + name + " was read.", e);
+                throw CaissonException.of(
+                        ErrorCode.CANCELLED, "Interrupted while " + name + " was read.", e);
             } finally {
                 lock.unlock();
             }
@@ -286,10 +297,11 @@ final class Transfers {
             } finally {
                 lock.unlock();
             }
-            client.send(ClientFrame.newBuilder()
-                    .setStream(number)
-                    .setAck(Ack.newBuilder().setCreditBytes(more))
-                    .build());
+            client.send(
+                    ClientFrame.newBuilder()
+                            .setStream(number)
+                            .setAck(Ack.newBuilder().setCreditBytes(more))
+                            .build());
         }
 
         @Override
@@ -309,7 +321,8 @@ final class Transfers {
             try {
                 received += data.getData().size();
                 if (received > granted || queue.size() >= MAX_PIECES) {
-                    throw new ProtocolException("The agent sent more of a file than it was granted.");
+                    throw new ProtocolException(
+                            "The agent sent more of a file than it was granted.");
                 }
                 if (!data.getData().isEmpty()) {
                     queue.add(data.getData());
@@ -360,13 +373,15 @@ final class Transfers {
     CompletableFuture<Listing> list(ByteString path, String name, boolean recursive, int max) {
         ListStream list = new ListStream(name, max);
         client.register(list.number, list);
-        client.send(ClientFrame.newBuilder()
-                .setStream(list.number)
-                .setFileList(FileList.newBuilder()
-                        .setPath(path)
-                        .setRecursive(recursive)
-                        .setMaxEntries(max))
-                .build());
+        client.send(
+                ClientFrame.newBuilder()
+                        .setStream(list.number)
+                        .setFileList(
+                                FileList.newBuilder()
+                                        .setPath(path)
+                                        .setRecursive(recursive)
+                                        .setMaxEntries(max))
+                        .build());
         return list.done;
     }
 
@@ -392,10 +407,11 @@ final class Transfers {
                     }
                     if (frame.getFileEntries().getLast()) {
                         client.forget(number);
-                        done.complete(new Listing(
-                                entries,
-                                frame.getFileEntries().getTruncated(),
-                                Wire.positive(frame.getFileEntries().getSkipped())));
+                        done.complete(
+                                new Listing(
+                                        entries,
+                                        frame.getFileEntries().getTruncated(),
+                                        Wire.positive(frame.getFileEntries().getSkipped())));
                     }
                 }
                 case ERROR -> {

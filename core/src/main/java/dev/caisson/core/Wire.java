@@ -8,7 +8,10 @@ import dev.caisson.api.OutputFd;
 import dev.caisson.api.Usage;
 import java.time.Duration;
 
-/** Between the words of the protocol and those of the API. Numbers from inside are unsigned and may be absurd. */
+/**
+ * Between the words of the protocol and those of the API. Numbers from inside are unsigned and may
+ * be absurd.
+ */
 final class Wire {
     private Wire() {}
 

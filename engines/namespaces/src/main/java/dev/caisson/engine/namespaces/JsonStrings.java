@@ -4,12 +4,17 @@ import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Finds a string in the one line of JSON that the launcher writes when it cannot run. Not a parser for anybody else's. */
+/**
+ * Finds a string in the one line of JSON that the launcher writes when it cannot run. Not a parser
+ * for anybody else's.
+ */
 final class JsonStrings {
     private JsonStrings() {}
 
     static Optional<String> find(String json, String name) {
-        Matcher matcher = Pattern.compile("\"" + name + "\"\\s*:\\s*\"((?:[^\"\\\\]|\\\\.){0,4096})\"").matcher(json);
+        Matcher matcher =
+                Pattern.compile("\"" + name + "\"\\s*:\\s*\"((?:[^\"\\\\]|\\\\.){0,4096})\"")
+                        .matcher(json);
         return matcher.find() ? Optional.of(unescape(matcher.group(1))) : Optional.empty();
     }
 

@@ -13,21 +13,26 @@ import java.util.Optional;
  * Where the launcher is.
  *
  * @param socket of an installed launcher
- * @param nativeFolder holds {@code caisson-launcher} and {@code caisson-agent}; empty when it was not found
+ * @param nativeFolder holds {@code caisson-launcher} and {@code caisson-agent}; empty when it was
+ *     not found
  * @param runFolder beneath which a private launcher's socket is made
  * @param stateFolder of a private launcher
  */
-public record LauncherConfig(Path socket, Optional<Path> nativeFolder, Path runFolder, Path stateFolder) {
+public record LauncherConfig(
+        Path socket, Optional<Path> nativeFolder, Path runFolder, Path stateFolder) {
     private static final Path RUN = Path.of("/run/caisson");
     private static final Path STATE = Path.of("/var/lib/caisson");
     private static final String LAUNCHER = "caisson-launcher";
 
     /**
-     * What this host and the settings say: {@code caisson.launcher.socket} or CAISSON_LAUNCHER_SOCKET, {@code
-     * caisson.native.dir} or CAISSON_NATIVE_DIR, else the usual places.
+     * What this host and the settings say: {@code caisson.launcher.socket} or
+     * CAISSON_LAUNCHER_SOCKET, {@code caisson.native.dir} or CAISSON_NATIVE_DIR, else the usual
+     * places.
      */
     public static LauncherConfig ofHost() {
-        Path socket = setting("caisson.launcher.socket", "CAISSON_LAUNCHER_SOCKET").orElse(RUN.resolve("launcher.sock"));
+        Path socket =
+                setting("caisson.launcher.socket", "CAISSON_LAUNCHER_SOCKET")
+                        .orElse(RUN.resolve("launcher.sock"));
         Path state = setting("caisson.state.dir", "CAISSON_STATE_DIR").orElse(STATE);
         Optional<Path> named = setting("caisson.native.dir", "CAISSON_NATIVE_DIR");
         return new LauncherConfig(socket, named.or(LauncherConfig::besideJar), RUN, state);
@@ -71,13 +76,22 @@ public record LauncherConfig(Path socket, Optional<Path> nativeFolder, Path runF
     }
 
     private Path program(String name) {
-        Path folder = nativeFolder.orElseThrow(() -> CaissonException.of(
-                        ErrorCode.LAUNCHER_UNAVAILABLE, "The native programs of Caisson were not found.")
-                .withRemedy("Set CAISSON_NATIVE_DIR to the folder that holds caisson-launcher and caisson-agent."));
+        Path folder =
+                nativeFolder.orElseThrow(() ->
+                        CaissonException.of(
+                                        ErrorCode.LAUNCHER_UNAVAILABLE,
+                                        "The native programs of Caisson were not found.")
+                                .withRemedy(
+                                        "Set CAISSON_NATIVE_DIR to the folder that holds"
+                                                + " caisson-launcher and caisson-agent."));
         Path program = folder.resolve(name);
         if (!Files.isExecutable(program)) {
-            throw CaissonException.of(ErrorCode.LAUNCHER_UNAVAILABLE, program + " is not there or not executable.")
-                    .withRemedy("Build the native programs, or set CAISSON_NATIVE_DIR to where they are.");
+            throw CaissonException.of(
+                            ErrorCode.LAUNCHER_UNAVAILABLE,
+                            program + " is not there or not executable.")
+                    .withRemedy(
+                            "Build the native programs, or set CAISSON_NATIVE_DIR to where they"
+                                    + " are.");
         }
         return program;
     }
@@ -85,7 +99,8 @@ public record LauncherConfig(Path socket, Optional<Path> nativeFolder, Path runF
     /** Whether this process is root of the host or of its container. */
     static boolean root() {
         try {
-            return Files.getAttribute(Path.of("/proc/self"), "unix:uid") instanceof Integer uid && uid == 0;
+            return Files.getAttribute(Path.of("/proc/self"), "unix:uid") instanceof Integer uid
+                    && uid == 0;
         } catch (IOException e) {
             return false;
         }

@@ -25,8 +25,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The control connection to a launcher. Requests are answered by id; one platform thread reads, since it is the shortest way
- * from the kernel to the waiting caller. While this connection is open its owned sandboxes live.
+ * The control connection to a launcher. Requests are answered by id; one platform thread reads,
+ * since it is the shortest way from the kernel to the waiting caller. While this connection is open
+ * its owned sandboxes live.
  */
 final class LauncherConnection implements AutoCloseable {
     static final int VERSION = 1;
@@ -53,7 +54,11 @@ final class LauncherConnection implements AutoCloseable {
     private final FrameWriter writer; // used under writing
 
     private LauncherConnection(
-            Path socket, SocketChannel channel, FrameReader reader, Welcome welcome, Watcher watcher) {
+            Path socket,
+            SocketChannel channel,
+            FrameReader reader,
+            Welcome welcome,
+            Watcher watcher) {
         this.socket = socket;
         this.channel = channel;
         this.reader = reader;
@@ -68,16 +73,22 @@ final class LauncherConnection implements AutoCloseable {
         try {
             FrameReader reader = new FrameReader(channel, MAX_FRAME);
             new FrameWriter(channel)
-                    .write(Request.newBuilder()
-                            .setId(1)
-                            .setHello(Hello.newBuilder().setVersion(VERSION).setRole(Role.ROLE_CONTROL))
-                            .build());
+                    .write(
+                            Request.newBuilder()
+                                    .setId(1)
+                                    .setHello(
+                                            Hello.newBuilder()
+                                                    .setVersion(VERSION)
+                                                    .setRole(Role.ROLE_CONTROL))
+                                    .build());
             Reply reply = reader.next(Reply.parser());
             if (reply.hasError()) {
-                throw LauncherErrors.exception(reply.getError(), "The launcher refused this client");
+                throw LauncherErrors.exception(
+                        reply.getError(), "The launcher refused this client");
             }
             if (!reply.hasWelcome() || reply.getWelcome().getVersion() != VERSION) {
-                throw new ProtocolException("The launcher's welcome is not of version " + VERSION + ".");
+                throw new ProtocolException(
+                        "The launcher's welcome is not of version " + VERSION + ".");
             }
             LauncherConnection connection =
                     new LauncherConnection(socket, channel, reader, reply.getWelcome(), watcher);
@@ -109,14 +120,16 @@ final class LauncherConnection implements AutoCloseable {
         SocketChannel data = connect(socket);
         try {
             new FrameWriter(data)
-                    .write(Request.newBuilder()
-                            .setId(1)
-                            .setHello(Hello.newBuilder()
-                                    .setVersion(VERSION)
-                                    .setRole(Role.ROLE_DATA)
-                                    .setSandbox(sandbox)
-                                    .setMinEpoch(minEpoch))
-                            .build());
+                    .write(
+                            Request.newBuilder()
+                                    .setId(1)
+                                    .setHello(
+                                            Hello.newBuilder()
+                                                    .setVersion(VERSION)
+                                                    .setRole(Role.ROLE_DATA)
+                                                    .setSandbox(sandbox)
+                                                    .setMinEpoch(minEpoch))
+                                    .build());
             return data;
         } catch (IOException e) {
             data.close();
@@ -164,7 +177,8 @@ final class LauncherConnection implements AutoCloseable {
     }
 
     private static CaissonException broken(IOException e) {
-        return CaissonException.of(ErrorCode.ENGINE_FAILED, "The connection to the launcher broke: " + e, e)
+        return CaissonException.of(
+                        ErrorCode.ENGINE_FAILED, "The connection to the launcher broke: " + e, e)
                 .withRemedy("The launcher ended; see its log. All its sandboxes are gone.");
     }
 

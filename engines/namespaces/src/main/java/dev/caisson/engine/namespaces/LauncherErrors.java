@@ -16,7 +16,8 @@ final class LauncherErrors {
                     case ERROR_EXISTS -> ErrorCode.ALREADY_EXISTS;
                     case ERROR_NO_CAPACITY -> ErrorCode.NO_CAPACITY;
                     case ERROR_NOT_SUPPORTED -> ErrorCode.UNSUPPORTED;
-                    case ERROR_SETUP, ERROR_PROTOCOL, ERROR_UNKNOWN, UNRECOGNIZED -> ErrorCode.ENGINE_FAILED;
+                    case ERROR_SETUP, ERROR_PROTOCOL, ERROR_UNKNOWN, UNRECOGNIZED ->
+                            ErrorCode.ENGINE_FAILED;
                     case ERROR_BUSY -> ErrorCode.NO_CAPACITY;
                 };
         CaissonException exception = CaissonException.of(code, what + ": " + error.getMessage());

@@ -15,8 +15,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * A private launcher, which ends with its standard input: with this object, or with this JVM however it dies. Its pipes are
- * read on platform threads, since virtual threads that block in them hold their carriers.
+ * A private launcher, which ends with its standard input: with this object, or with this JVM
+ * however it dies. Its pipes are read on platform threads, since virtual threads that block in them
+ * hold their carriers.
  */
 final class LauncherProcess implements AutoCloseable {
     private static final int START_SECONDS = 30;
@@ -40,35 +41,46 @@ final class LauncherProcess implements AutoCloseable {
         if (!LauncherConfig.root()) {
             throw CaissonException.of(
                             ErrorCode.LAUNCHER_UNAVAILABLE,
-                            "Sandboxes need the launcher: this process is not root, and no launcher is installed at "
-                                    + config.socket() + ".")
-                    .withRemedy("Run it with sudo, or install the launcher as a service (deploy/) and join its group.");
+                            "Sandboxes need the launcher: this process is not root, and no launcher"
+                                    + " is installed at "
+                                    + config.socket()
+                                    + ".")
+                    .withRemedy(
+                            "Run it with sudo, or install the launcher as a service (deploy/) and"
+                                    + " join its group.");
         }
-        Path socket = config.runFolder()
-                .resolve(dev.caisson.core.Ids.next(dev.caisson.core.Ids.Kind.SESSION))
-                .resolve("launcher.sock");
-        List<String> command = List.of(
-                config.launcher().toString(),
-                "--socket",
-                socket.toString(),
-                "--agent",
-                config.agent().toString(),
-                "--state",
-                config.stateFolder().toString(),
-                "--exit-with-stdin");
+        Path socket =
+                config.runFolder()
+                        .resolve(dev.caisson.core.Ids.next(dev.caisson.core.Ids.Kind.SESSION))
+                        .resolve("launcher.sock");
+        List<String> command =
+                List.of(
+                        config.launcher().toString(),
+                        "--socket",
+                        socket.toString(),
+                        "--agent",
+                        config.agent().toString(),
+                        "--state",
+                        config.stateFolder().toString(),
+                        "--exit-with-stdin");
         try {
-            LauncherProcess launcher = new LauncherProcess(new ProcessBuilder(command).start(), socket);
+            LauncherProcess launcher =
+                    new LauncherProcess(new ProcessBuilder(command).start(), socket);
             launcher.awaitReady();
             return launcher;
         } catch (IOException e) {
-            throw CaissonException.of(ErrorCode.LAUNCHER_UNAVAILABLE, "The launcher does not start: " + e, e);
+            throw CaissonException.of(
+                    ErrorCode.LAUNCHER_UNAVAILABLE, "The launcher does not start: " + e, e);
         }
     }
 
     private void awaitReady() {
         CompletableFuture<String> error = new CompletableFuture<>();
         CompletableFuture<Boolean> ready = new CompletableFuture<>();
-        Thread.ofPlatform().daemon().name("caisson-launcher-err").start(() -> error.complete(drain()));
+        Thread.ofPlatform()
+                .daemon()
+                .name("caisson-launcher-err")
+                .start(() -> error.complete(drain()));
         Thread.ofPlatform().daemon().name("caisson-launcher-out").start(() -> readReady(ready));
         try {
             if (ready.get(START_SECONDS, TimeUnit.SECONDS)) {
@@ -78,11 +90,14 @@ final class LauncherProcess implements AutoCloseable {
         } catch (InterruptedException e) {
             process.destroyForcibly();
             Thread.currentThread().interrupt();
-            throw CaissonException.of(ErrorCode.CANCELLED, "Interrupted while the launcher starts.", e);
+            throw CaissonException.of(
+                    ErrorCode.CANCELLED, "Interrupted while the launcher starts.", e);
         } catch (TimeoutException | ExecutionException e) {
             process.destroyForcibly();
             throw CaissonException.of(
-                    ErrorCode.LAUNCHER_UNAVAILABLE, "The launcher did not start within " + START_SECONDS + " s.", e);
+                    ErrorCode.LAUNCHER_UNAVAILABLE,
+                    "The launcher did not start within " + START_SECONDS + " s.",
+                    e);
         }
     }
 
@@ -99,7 +114,8 @@ final class LauncherProcess implements AutoCloseable {
 
     private String drain() {
         StringBuilder text = new StringBuilder();
-        try (InputStreamReader err = new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8)) {
+        try (InputStreamReader err =
+                new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8)) {
             char[] buffer = new char[1024];
             for (int read = err.read(buffer); read >= 0; read = err.read(buffer)) {
                 text.append(buffer, 0, Math.min(read, Math.max(0, MAX_ERROR - text.length())));
@@ -117,7 +133,9 @@ final class LauncherProcess implements AutoCloseable {
         ErrorCode known = ErrorCode.of(code.toLowerCase(Locale.ROOT));
         return CaissonException.of(
                         known == ErrorCode.UNKNOWN ? ErrorCode.LAUNCHER_UNAVAILABLE : known,
-                        message.isEmpty() ? "The launcher ended without a word." : "The launcher cannot run: " + message)
+                        message.isEmpty()
+                                ? "The launcher ended without a word."
+                                : "The launcher cannot run: " + message)
                 .withRemedy(JsonStrings.find(stderr, "remedy").orElse(""));
     }
 

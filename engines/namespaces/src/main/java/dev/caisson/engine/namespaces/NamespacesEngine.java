@@ -28,7 +28,10 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/** The engine {@code namespaces}: an installed launcher, or a private one that ends with this engine. */
+/**
+ * The engine {@code namespaces}: an installed launcher, or a private one that ends with this
+ * engine.
+ */
 public final class NamespacesEngine implements Engine {
     /** Ids that the launcher is told in advance, so that it can keep children ready for them. */
     private static final int AHEAD = 3;
@@ -41,16 +44,20 @@ public final class NamespacesEngine implements Engine {
     private final Map<String, ArrayDeque<String>> reserved = new HashMap<>(); // guarded by lock
 
     private NamespacesEngine(
-            LauncherConnection launcher, @Nullable LauncherProcess process, Map<String, NamespacesSandbox> live) {
+            LauncherConnection launcher,
+            @Nullable LauncherProcess process,
+            Map<String, NamespacesSandbox> live) {
         this.launcher = launcher;
         this.process = process;
         this.live = live;
     }
 
     /**
-     * Opens the engine of this host: an installed launcher when its socket is there, else a private one.
+     * Opens the engine of this host: an installed launcher when its socket is there, else a private
+     * one.
      *
-     * @throws CaissonException {@link ErrorCode#LAUNCHER_UNAVAILABLE} and others, saying what is missing and how to get it
+     * @throws CaissonException {@link ErrorCode#LAUNCHER_UNAVAILABLE} and others, saying what is
+     *     missing and how to get it
      */
     public static NamespacesEngine open() {
         return open(LauncherConfig.ofHost());
@@ -78,16 +85,22 @@ public final class NamespacesEngine implements Engine {
     private static NamespacesEngine connect(Path socket, @Nullable LauncherProcess process) {
         Map<String, NamespacesSandbox> live = new ConcurrentHashMap<>();
         try {
-            return new NamespacesEngine(LauncherConnection.open(socket, new Endings(live)), process, live);
+            return new NamespacesEngine(
+                    LauncherConnection.open(socket, new Endings(live)), process, live);
         } catch (IOException e) {
             throw CaissonException.of(
-                            ErrorCode.LAUNCHER_UNAVAILABLE, "No launcher answers on " + socket + ": " + e.getMessage(), e)
-                    .withRemedy("Start the caisson-launcher service, and be a member of the group that its socket belongs to.");
+                            ErrorCode.LAUNCHER_UNAVAILABLE,
+                            "No launcher answers on " + socket + ": " + e.getMessage(),
+                            e)
+                    .withRemedy(
+                            "Start the caisson-launcher service, and be a member of the group that"
+                                    + " its socket belongs to.");
         }
     }
 
     /** Tells sandboxes of their end. */
-    private record Endings(Map<String, NamespacesSandbox> live) implements LauncherConnection.Watcher {
+    private record Endings(Map<String, NamespacesSandbox> live)
+            implements LauncherConnection.Watcher {
         @Override
         public void ended(Ended ended) {
             NamespacesSandbox sandbox = live.remove(ended.getSandbox());
@@ -123,7 +136,8 @@ public final class NamespacesEngine implements Engine {
     @Override
     public HostFacts host() {
         Welcome welcome = launcher.welcome();
-        return new HostFacts(welcome.getKernel(), welcome.getTemplatesList(), welcome.getDegradedList());
+        return new HostFacts(
+                welcome.getKernel(), welcome.getTemplatesList(), welcome.getDegradedList());
     }
 
     @Override
@@ -138,10 +152,11 @@ public final class NamespacesEngine implements Engine {
     }
 
     private ArrayDeque<String> reserved(String group) {
-        return reserved.computeIfAbsent(group, unused -> new ArrayDeque<>());
+        return reserved.computeIfAbsent(group, _ -> new ArrayDeque<>());
     }
 
     /** Tells the launcher which sandboxes will be created next. */
+    @SuppressWarnings("FutureReturnValueIgnored") // a hint, whose failure changes nothing
     public void prepare(String group) {
         List<String> fresh = new ArrayList<>();
         lock.lock();
@@ -156,20 +171,24 @@ public final class NamespacesEngine implements Engine {
             lock.unlock();
         }
         if (!fresh.isEmpty()) {
-            launcher.request(Request.newBuilder()
-                    .setPrepare(Prepare.newBuilder().setGroup(group).addAllSandboxes(fresh)));
+            launcher.request(
+                    Request.newBuilder()
+                            .setPrepare(
+                                    Prepare.newBuilder().setGroup(group).addAllSandboxes(fresh)));
         }
     }
 
     @Override
     public EngineSandbox create(EngineRequest request) {
-        CompletableFuture<Reply> creation = launcher.request(Request.newBuilder().setCreate(message(request)));
+        CompletableFuture<Reply> creation =
+                launcher.request(Request.newBuilder().setCreate(message(request)));
         NamespacesSandbox sandbox = adopt(request.sandbox(), creation);
         // Behind the creation, so that it does not wait for it.
         prepare(request.group());
         return sandbox;
     }
 
+    @SuppressWarnings("FutureReturnValueIgnored") // it never fails
     private NamespacesSandbox adopt(String id, CompletableFuture<Reply> creation) {
         NamespacesSandbox sandbox = new NamespacesSandbox(id, launcher, creation);
         live.put(id, sandbox);
@@ -178,37 +197,44 @@ public final class NamespacesEngine implements Engine {
     }
 
     private static Create message(EngineRequest request) {
-        Create.Builder create = Create.newBuilder()
-                .setSandbox(request.sandbox())
-                .setGroup(request.group())
-                .setTemplate(request.template())
-                .setLimits(limits(request.limits()));
+        Create.Builder create =
+                Create.newBuilder()
+                        .setSandbox(request.sandbox())
+                        .setGroup(request.group())
+                        .setTemplate(request.template())
+                        .setLimits(limits(request.limits()));
         request.lease().ifPresent(lease -> create.setLeased(true).setLeaseMillis(lease.toMillis()));
         request.maxLife().ifPresent(life -> create.setMaxLifeMillis(life.toMillis()));
         return create.build();
     }
 
     private static Limits limits(dev.caisson.api.Limits limits) {
-        Limits.Builder wire = Limits.newBuilder()
-                .setCpuMillis(Math.max(10, Math.round(limits.cpus() * 1000)))
-                .setMemoryBytes(limits.memory().bytes())
-                .setPids(limits.pids())
-                .setDiskBytes(limits.disk().bytes())
-                .setInodes(limits.inodes());
+        Limits.Builder wire =
+                Limits.newBuilder()
+                        .setCpuMillis(Math.max(10, Math.round(limits.cpus() * 1000)))
+                        .setMemoryBytes(limits.memory().bytes())
+                        .setPids(limits.pids())
+                        .setDiskBytes(limits.disk().bytes())
+                        .setInodes(limits.inodes());
         limits.ioRate().ifPresent(rate -> wire.setIoBytesPerSecond(rate.bytes()));
         return wire.build();
     }
 
     @Override
     public EngineSandbox attach(String sandbox) {
-        Reply there = LauncherConnection.await(
-                launcher.request(Request.newBuilder()
-                        .setObserve(dev.caisson.wire.launcher.Observe.newBuilder()
-                                .setSandbox(sandbox))),
-                "The sandbox " + sandbox + " cannot be attached");
-        Reply created = there.toBuilder()
-                .setCreated(dev.caisson.wire.launcher.Created.newBuilder().setSandbox(sandbox))
-                .build();
+        Reply there =
+                LauncherConnection.await(
+                        launcher.request(
+                                Request.newBuilder()
+                                        .setObserve(
+                                                dev.caisson.wire.launcher.Observe.newBuilder()
+                                                        .setSandbox(sandbox))),
+                        "The sandbox " + sandbox + " cannot be attached");
+        Reply created =
+                there.toBuilder()
+                        .setCreated(
+                                dev.caisson.wire.launcher.Created.newBuilder().setSandbox(sandbox))
+                        .build();
         return adopt(sandbox, CompletableFuture.completedFuture(created));
     }
 

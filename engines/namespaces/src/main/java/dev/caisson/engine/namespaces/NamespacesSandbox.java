@@ -28,7 +28,8 @@ final class NamespacesSandbox implements EngineSandbox {
     private final LauncherConnection launcher;
     private final CompletableFuture<Reply> creation;
     private final CompletableFuture<Ended> end = new CompletableFuture<>();
-    private final AtomicReference<@Nullable CompletableFuture<Reply>> destruction = new AtomicReference<>();
+    private final AtomicReference<@Nullable CompletableFuture<Reply>> destruction =
+            new AtomicReference<>();
 
     /**
      * A sandbox whose creation was asked for.
@@ -51,7 +52,9 @@ final class NamespacesSandbox implements EngineSandbox {
         Reply reply = LauncherConnection.await(creation, "The sandbox " + id + " was not created");
         Created created = reply.getCreated();
         if (!created.getSandbox().equals(id)) {
-            throw CaissonException.of(ErrorCode.ENGINE_FAILED, "The launcher created another sandbox than " + id + ".");
+            throw CaissonException.of(
+                    ErrorCode.ENGINE_FAILED,
+                    "The launcher created another sandbox than " + id + ".");
         }
         return new Ready(created.getDegradedList(), micros(created.getSetupMicros()));
     }
@@ -62,41 +65,53 @@ final class NamespacesSandbox implements EngineSandbox {
             throw CaissonException.of(ErrorCode.SANDBOX_ENDED, "The sandbox " + id + " has ended.");
         }
         SocketChannel channel = launcher.connectData(id, minEpoch);
-        return new DataLink(channel, frame -> {
-            Reply reply = FrameReader.parse(frame, Reply.parser());
-            if (reply.hasError()) {
-                refused(reply);
-            }
-        });
+        return new DataLink(
+                channel,
+                frame -> {
+                    Reply reply = FrameReader.parse(frame, Reply.parser());
+                    if (reply.hasError()) {
+                        refused(reply);
+                    }
+                });
     }
 
-    /** A connection may overtake the creation that was asked for before it: that is worth another attempt. */
+    /**
+     * A connection may overtake the creation that was asked for before it: that is worth another
+     * attempt.
+     */
     private void refused(Reply reply) throws IOException {
         boolean created = creation.isDone() && !creation.isCompletedExceptionally();
         if (reply.getError().getKind() == ErrorKind.ERROR_NOT_FOUND && !created) {
             throw new IOException("The sandbox " + id + " is not there yet.");
         }
-        CaissonException cause = LauncherErrors.exception(reply.getError(), "No connection to the sandbox " + id);
+        CaissonException cause =
+                LauncherErrors.exception(reply.getError(), "No connection to the sandbox " + id);
         throw cause.code() == ErrorCode.NOT_FOUND
-                ? CaissonException.of(ErrorCode.SANDBOX_ENDED, "The sandbox " + id + " has ended.", cause)
+                ? CaissonException.of(
+                        ErrorCode.SANDBOX_ENDED, "The sandbox " + id + " has ended.", cause)
                 : cause;
     }
 
     @Override
     public Usage usage() {
-        Reply reply = LauncherConnection.await(
-                launcher.request(Request.newBuilder()
-                        .setObserve(Observe.newBuilder().setSandbox(id))),
-                "The sandbox " + id + " cannot be observed");
+        Reply reply =
+                LauncherConnection.await(
+                        launcher.request(
+                                Request.newBuilder()
+                                        .setObserve(Observe.newBuilder().setSandbox(id))),
+                        "The sandbox " + id + " cannot be observed");
         return usage(reply.getObserved().getUsage());
     }
 
     @Override
+    @SuppressWarnings("FutureReturnValueIgnored") // its callback tells the end
     public Ended destroy() {
         if (!end.isDone()) {
             CompletableFuture<Reply> mine = new CompletableFuture<>();
             if (destruction.compareAndSet(null, mine)) {
-                launcher.request(Request.newBuilder().setDestroy(Destroy.newBuilder().setSandbox(id)))
+                launcher.request(
+                                Request.newBuilder()
+                                        .setDestroy(Destroy.newBuilder().setSandbox(id)))
                         .whenComplete(this::destroyed);
             }
         }
@@ -105,14 +120,18 @@ final class NamespacesSandbox implements EngineSandbox {
 
     private void destroyed(@Nullable Reply reply, @Nullable Throwable failure) {
         if (reply != null && reply.hasDestroyed()) {
-            String detail = reply.getDestroyed().getStuck()
-                    ? "A process did not die in time; what it holds is quarantined."
-                    : "";
+            String detail =
+                    reply.getDestroyed().getStuck()
+                            ? "A process did not die in time; what it holds is quarantined."
+                            : "";
             end(new Ended(EndReason.DELETED, detail, usage(reply.getDestroyed().getUsage())));
         } else if (reply != null && reply.getError().getKind() == ErrorKind.ERROR_NOT_FOUND) {
             end(new Ended(EndReason.DELETED, "It was gone already.", Usage.NONE));
         } else {
-            String detail = failure == null && reply != null ? reply.getError().getMessage() : String.valueOf(failure);
+            String detail =
+                    failure == null && reply != null
+                            ? reply.getError().getMessage()
+                            : String.valueOf(failure);
             end(new Ended(EndReason.LOST, detail, Usage.NONE));
         }
     }

@@ -1,4 +1,7 @@
-/** Sandboxes of own namespaces on the host's kernel, made by the launcher; {@code docs/wire.md} has its protocol. */
+/**
+ * Sandboxes of own namespaces on the host's kernel, made by the launcher; {@code docs/wire.md} has
+ * its protocol.
+ */
 @NullMarked
 package dev.caisson.engine.namespaces;
 
