@@ -29,9 +29,9 @@ say "making the class cache"
 cache=$home/lib/caisson-$(cat "$home"/lib/*.jar | sha256sum | cut -c 1-16).aot
 training=(run --json --out "$home/training" "$home/examples/hello.sh")
 [ "$(id -u)" = 0 ] || training=(help run)
-CAISSON_JAVA_OPTS="-Dcaisson.training=true -XX:AOTCacheOutput=$cache -Xlog:aot=off -Xlog:cds=off" "$home/bin/caisson" "${training[@]}" >/dev/null || true
+CAISSON_JAVA_OPTS="-Dcaisson.training=true -XX:AOTCacheOutput=$cache" "$home/bin/caisson" "${training[@]}" >/dev/null 2>"$root/build/log/training.log" || true
 rm -rf "$home/training"
-[ -s "$cache" ] || fail "the class cache could not be made"
+[ -s "$cache" ] || fail "the class cache could not be made, see build/log/training.log"
 
 tar -C "$root/dist" --owner=0 --group=0 --sort=name -czf "$home.tar.gz" "$name"
 say "made dist/$name.tar.gz ($(du -h "$home.tar.gz" | cut -f 1))"
