@@ -5,4 +5,4 @@ import platform
 
 print(f"Hello from Python {platform.python_version()}, inside a sandbox.")
 print(f"I am {getpass.getuser()} on {platform.node()}, working in {os.getcwd()}.")
-print(f"I see {len([p for p in os.listdir('/proc') if p.isdigit()])} processes.")
+print(f"I see {len([p for p in os.listdir('/proc') if p.isdigit()])} process: my own.")

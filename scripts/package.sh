@@ -6,7 +6,7 @@ root=$(CDPATH='' cd "${0%/*}/.." && pwd -P)
 . "$root/scripts/tools.sh"
 "$root/scripts/build.sh"
 find_jdk || fail "no JDK 25"
-[ -d "$java_home/jmods" ] || [ -x "$java_home/bin/jlink" ] || fail "$java_home has no jlink"
+[ -x "$java_home/bin/jlink" ] || fail "$java_home has no jlink"
 
 version=$(sed -n 's/.*<artifactId>caisson-parent<\/artifactId><version>\([^<]*\)<.*/\1/p' "$root/pom.xml" | head -n 1)
 name=caisson-${version:-0}-linux-$(uname -m)
@@ -18,7 +18,9 @@ cp -r "$root/build/lib" "$root/build/native" "$root/LICENSE" "$root/examples" "$
 chmod -R go+rX "$home"
 
 say "linking the runtime"
-modules=$("$java_home/bin/jdeps" --ignore-missing-deps --multi-release 25 --print-module-deps --module-path "$home/lib" "$home"/lib/*.jar)
+# jdeps -s names for each jar what it needs; --print-module-deps stumbles over jars that are no modules.
+modules=$("$java_home/bin/jdeps" -s --ignore-missing-deps --multi-release 25 --module-path "$home/lib" "$home"/lib/*.jar |
+    awk '$NF ~ /^(java|jdk)\./ { print $NF }' | sort -u | paste -sd ,)
 "$java_home/bin/jlink" --add-modules "$modules" --strip-debug --no-man-pages --no-header-files \
     --generate-cds-archive --output "$home/runtime"
 
@@ -27,9 +29,9 @@ say "making the class cache"
 cache=$home/lib/caisson-$(cat "$home"/lib/*.jar | sha256sum | cut -c 1-16).aot
 training=(run --json --out "$home/training" "$home/examples/hello.sh")
 [ "$(id -u)" = 0 ] || training=(help run)
-CAISSON_JAVA_OPTS="-XX:AOTCacheOutput=$cache -Xlog:aot=off -Xlog:cds=off" "$home/bin/caisson" "${training[@]}" >/dev/null || true
+CAISSON_JAVA_OPTS="-Dcaisson.training=true -XX:AOTCacheOutput=$cache" "$home/bin/caisson" "${training[@]}" >/dev/null 2>"$root/build/log/training.log" || true
 rm -rf "$home/training"
-[ -s "$cache" ] || fail "the class cache could not be made"
+[ -s "$cache" ] || fail "the class cache could not be made, see build/log/training.log"
 
 tar -C "$root/dist" --owner=0 --group=0 --sort=name -czf "$home.tar.gz" "$name"
 say "made dist/$name.tar.gz ($(du -h "$home.tar.gz" | cut -f 1))"

@@ -19,7 +19,7 @@ unshare --mount --propagation private bash -euo pipefail -c '
     export PATH=/usr/sbin:/usr/bin:/sbin:/bin
     unset JAVA_HOME CAISSON_JAVA_HOME
     for tool in java mvn cargo rustc; do if command -v $tool; then echo "$tool is not hidden" >&2; exit 1; fi; done
-    "$installed/bin/caisson" version
+    CAISSON_JAVA_OPTS=-XX:AOTMode=on "$installed/bin/caisson" version
     "$installed/bin/caisson" run "$installed/examples/hello.sh" | grep "inside a sandbox"
     ln -s "$installed/bin/caisson" "$empty/../link"
     "$empty/../link" version >/dev/null

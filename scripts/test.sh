@@ -65,7 +65,7 @@ check build 15m "$root/scripts/build.sh"
 
 # Java.
 find . -path ./native -prune -o -type d -name surefire-reports -print0 | xargs -0r rm -rf
-guarded maven 30m mvn -B -fae -Dcaisson.native="$root/build/native" -Dcaisson.checkout="$root" verify || maven_status=failed
+guarded maven 30m mvn -B -fae -Dcaisson.native.dir="$root/build/native" -Dcaisson.checkout="$root" verify || maven_status=failed
 
 # The tarball.
 if [ "$(id -u)" = 0 ]; then

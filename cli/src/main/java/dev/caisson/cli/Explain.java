@@ -5,6 +5,7 @@ import dev.caisson.api.ExecReason;
 import dev.caisson.api.ExecResult;
 import dev.caisson.api.Limit;
 import dev.caisson.api.Limits;
+import dev.caisson.api.RunResult;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,12 +28,9 @@ final class Explain {
         return failure.remedy().isEmpty() ? message : message + " " + failure.remedy();
     }
 
-    /**
-     * The lines for a result; none when there is nothing to say.
-     *
-     * @param errors the last that the program wrote to standard error
-     */
-    static List<String> result(ExecResult result, Limits limits, String errors) {
+    /** The lines for a result; none when there is nothing to say. */
+    static List<String> result(RunResult run, Limits limits) {
+        ExecResult result = run.result();
         List<String> lines = new ArrayList<>();
         ended(result, limits).ifPresent(lines::add);
         if (result.reason() == ExecReason.EXITED && !result.succeeded()) {
@@ -40,8 +38,8 @@ final class Explain {
                 met(limit, limits).ifPresent(lines::add);
             }
         }
-        if (!result.succeeded()) {
-            Hints.missingModule(errors).ifPresent(lines::add);
+        if (!run.hint().isEmpty()) {
+            lines.add(run.hint());
         }
         result.degraded().forEach(what -> lines.add("degraded: " + what));
         result.files().stream()

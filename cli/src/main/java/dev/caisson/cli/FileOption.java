@@ -2,6 +2,7 @@ package dev.caisson.cli;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.HostFile;
+import dev.caisson.api.SandboxFiles;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
@@ -18,7 +19,8 @@ final class FileOption {
         }
         Path host = Path.of(text.substring(0, colon));
         String inside = text.substring(colon + 1);
-        return new HostFile(present(host), inside.isEmpty() ? nameOf(host) : inside);
+        return new HostFile(
+                present(host), inside.isEmpty() ? nameOf(host) : SandboxFiles.escape(inside));
     }
 
     private static Path present(Path host) {
@@ -36,6 +38,6 @@ final class FileOption {
             throw CaissonException.invalid(
                     "--file", "--file: name the place inside for " + host + ": HOST:INSIDE.");
         }
-        return name.toString();
+        return SandboxFiles.escape(name.toString());
     }
 }

@@ -39,7 +39,7 @@ final class Main implements Runnable {
 
     /** Runs one command and ends the process with its status. */
     public static void main(String[] args) {
-        System.exit(new Main(Streams.standard(), Caisson::open).execute(args));
+        QuickExit.exit(new Main(Streams.standard(), Caisson::open).execute(args));
     }
 
     Streams streams() {

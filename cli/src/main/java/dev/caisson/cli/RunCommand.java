@@ -179,8 +179,7 @@ final class RunCommand implements Callable<Integer> {
             main.streams().print(RunJson.result(result));
         }
         if (!quiet) {
-            Explain.result(result.result(), limits.limits(), watcher.lastErrors())
-                    .forEach(main.streams()::say);
+            Explain.result(result, limits.limits()).forEach(main.streams()::say);
         }
         return ExitStatus.of(result.result());
     }

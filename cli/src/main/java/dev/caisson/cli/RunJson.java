@@ -91,6 +91,7 @@ final class RunJson {
         json.writeEndArray();
         usage(result.usage());
         strings("degraded", result.degraded());
+        json.writeStringProperty("hint", run.hint());
     }
 
     private void where(String sandbox, String session, String tier, String engine) {

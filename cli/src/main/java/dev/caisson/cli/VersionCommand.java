@@ -1,6 +1,5 @@
 package dev.caisson.cli;
 
-import java.lang.module.ModuleDescriptor;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ParentCommand;
 
@@ -16,9 +15,9 @@ final class VersionCommand implements Runnable {
         main.streams().print("caisson " + version() + " on Java " + Runtime.version() + "\n");
     }
 
-    /** The version of the module, which the build writes into it. */
+    /** The version of the jar, which the build writes into its manifest. */
     private static String version() {
-        ModuleDescriptor descriptor = VersionCommand.class.getModule().getDescriptor();
-        return descriptor == null ? "unknown" : descriptor.rawVersion().orElse("unknown");
+        String version = VersionCommand.class.getPackage().getImplementationVersion();
+        return version == null ? "of a build folder" : version;
     }
 }

@@ -11,15 +11,13 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Passes output on as it comes, byte for byte, shows the progress of copying on a terminal, and
- * remembers what is needed to say something about the end. The library calls it from one thread at
- * a time; the thread of the command asks afterwards.
+ * Passes output on as it comes, byte for byte, and shows the progress of copying on a terminal. The
+ * library calls it from one thread at a time; the thread of the command asks afterwards.
  */
 final class Watcher implements RunListener {
     private final Streams streams;
     private final boolean passOn;
     private final Progress progress;
-    private final Tail errors = new Tail(4096);
     private byte[] chunk = new byte[0];
     private volatile boolean readerGone;
     private volatile @Nullable Sandbox sandbox;
@@ -38,11 +36,6 @@ final class Watcher implements RunListener {
     /** The sandbox, when there was one. */
     Optional<Sandbox> sandbox() {
         return Optional.ofNullable(sandbox);
-    }
-
-    /** The last kilobytes that the program wrote to standard error. */
-    String lastErrors() {
-        return errors.text();
     }
 
     /** Wipes what is left of a progress line. */
@@ -72,17 +65,15 @@ final class Watcher implements RunListener {
 
     @Override
     public void output(OutputFd fd, ByteBuffer bytes) {
+        if (!passOn) {
+            return;
+        }
         int length = bytes.remaining();
         if (chunk.length < length) {
             chunk = new byte[length];
         }
         bytes.get(chunk, 0, length);
-        if (fd == OutputFd.STDERR) {
-            errors.add(chunk, length);
-        }
-        if (passOn) {
-            write(fd == OutputFd.STDERR ? streams.err() : streams.out(), length);
-        }
+        write(fd == OutputFd.STDERR ? streams.err() : streams.out(), length);
     }
 
     private void write(OutputStream target, int length) {

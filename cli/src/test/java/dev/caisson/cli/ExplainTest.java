@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 
 class ExplainTest {
     private static List<String> lines(ExecResult result) {
-        return Explain.result(result, Limits.defaults(), "");
+        return Explain.result(FakeCaisson.run(result), Limits.defaults());
     }
 
     private static ExecResult ended(ExecReason reason, int signal) {

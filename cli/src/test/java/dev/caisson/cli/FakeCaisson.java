@@ -88,7 +88,8 @@ final class FakeCaisson implements Caisson {
                 Tier.CONTAINER,
                 "namespaces",
                 result,
-                List.of("true"));
+                List.of("true"),
+                "");
     }
 
     FakeCaisson returns(ExecResult given) {

@@ -21,6 +21,14 @@ class FileOptionTest {
     }
 
     @Test
+    void percentSignsAreMeantLiterally() throws IOException {
+        Path odd = Files.writeString(folder.resolve("100%41"), "");
+
+        assertThat(FileOption.parse(odd.toString()).inside()).isEqualTo("100%2541");
+        assertThat(FileOption.parse(odd + ":a%").inside()).isEqualTo("a%25");
+    }
+
+    @Test
     void folderKeepsItsNameHoweverItIsWritten() throws IOException {
         Path data = Files.createDirectory(folder.resolve("data"));
 

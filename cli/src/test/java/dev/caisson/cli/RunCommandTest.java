@@ -255,18 +255,6 @@ class RunCommandTest {
     }
 
     @Test
-    void missingModuleComesWithAdvice() {
-        caisson.writes(OutputFd.STDERR, "ModuleNotFoundError: No module named 'pandas'\n")
-                .returns(FakeCaisson.exited(1));
-
-        shell.run("run", "--", "x");
-
-        assertThat(shell.err())
-                .contains("caisson: the Python module pandas is not in this sandbox")
-                .contains("--file");
-    }
-
-    @Test
     void jsonIsOneObjectAndNothingElse() {
         caisson.writes(OutputFd.STDOUT, "streamed").writes(OutputFd.STDERR, "streamed");
 

@@ -251,8 +251,7 @@ class SandboxRunTest {
 
         Ended ended = Entry.feed("import no_such", "run", "--lang", "python", "-");
 
-        assertThat(ended.err())
-                .contains("caisson: the Python module no_such is not in this sandbox");
+        assertThat(ended.err()).contains("caisson: The Python module 'no_such'");
         assertThat(ended.status()).isEqualTo(1);
     }
 
