@@ -47,7 +47,7 @@ need_tools
 mkdir -p build/log
 export JAVA_HOME=$java_home
 
-# Native. The workspace names its target, so `cargo test` says which tests are ignored, and why.
+# Native. A test that cannot run here prints a line `SKIPPED NAME: REASON` and returns; it is counted as skipped below.
 if native cargo fmt --version >/dev/null 2>&1; then
     check rustfmt 5m bash -c 'native cargo fmt --all --check'
 else
@@ -58,7 +58,7 @@ if native cargo clippy --version >/dev/null 2>&1; then
 else
     skips+=("clippy: cargo clippy is not installed (rustup component add clippy)")
 fi
-guarded cargo-test 20m bash -c 'native cargo test --locked --workspace --no-fail-fast' || cargo_status=failed
+guarded cargo-test 20m bash -c 'native cargo test --locked --workspace --no-fail-fast -- --show-output' || cargo_status=failed
 
 # The parts that the Java tests start.
 check build 15m "$root/scripts/build.sh"
@@ -77,6 +77,7 @@ fi
 # Summary.
 read -r rust_passed rust_failed rust_skipped < <(awk '
     /^test result:/ { for (i = 1; i < NF; i++) { if ($(i+1) == "passed;") p += $i; if ($(i+1) == "failed;") f += $i; if ($(i+1) == "ignored;") s += $i } }
+    /^SKIPPED/ { s++; p-- }
     END { print p+0, f+0, s+0 }' build/log/cargo-test.log)
 read -r java_passed java_failed java_skipped < <(find . -path ./native -prune -o -path '*/surefire-reports/TEST-*.xml' -print0 | xargs -0r cat | awk '
     function count(name) { return match($0, " " name "=\"[0-9]+\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) + 0 : 0 }
@@ -87,7 +88,7 @@ read -r java_passed java_failed java_skipped < <(find . -path ./native -prune -o
 
 printf '\n'
 {
-    sed -n 's/^test \(.*\) \.\.\. ignored\(, \)\?\(.*\)/\1: \3/p' build/log/cargo-test.log
+    sed -n 's/^test \(.*\) \.\.\. ignored\(, \)\?\(.*\)/\1: \3/p; s/^SKIPPED:\? \(.*\)/\1/p; s/^skipped \(.*\)/in part: \1/p' build/log/cargo-test.log
     find . -path ./native -prune -o -path '*/surefire-reports/TEST-*.xml' -print0 | xargs -0r cat | awk '
         /<testcase / { name = $0; sub(/.*<testcase[^>]* name="/, "", name); sub(/".*/, "", name); class = $0; sub(/.* classname="/, "", class); sub(/".*/, "", class) }
         /<skipped/ { why = "no reason given"; if (match($0, /message="[^"]*"/)) why = substr($0, RSTART + 9, RLENGTH - 10); print class "." name ": " why }'

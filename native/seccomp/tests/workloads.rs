@@ -77,7 +77,7 @@ fn present(program: &str, question: &str) -> bool {
     let answer = Command::new(program).arg(question).stdin(Stdio::null()).output();
     let present = matches!(answer, Ok(Output { status, .. }) if status.success());
     if !present {
-        println!("skipped: {program} is not installed");
+        println!("SKIPPED: {program} is not installed");
     }
     present
 }
@@ -195,7 +195,7 @@ const JAVA_VIRTUAL_THREADS: &str = "Executors.newVirtualThreadPerTaskExecutor()"
 fn java(version: &str, threads: &str) {
     let homes = fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten().map(|entry| entry.path());
     let Some(home) = homes.into_iter().find(|home| is_release(home, version)) else {
-        println!("skipped: Java {version} is not installed");
+        println!("SKIPPED: Java {version} is not installed");
         return;
     };
     let folder = Folder::new(&format!("java-{version}"));

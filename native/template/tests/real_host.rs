@@ -43,7 +43,7 @@ impl Built {
     /// `None`, with the reason printed, where the test cannot run.
     fn new(test: &str) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
-            println!("skipped {test}: needs root to give files their owners and to mount");
+            println!("SKIPPED {test}: needs root to give files their owners and to mount");
             return None;
         }
         let cache = std::env::temp_dir().join(format!("caisson-real-{test}-{}", std::process::id()));
