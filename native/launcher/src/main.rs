@@ -1,2 +1,237 @@
-//! The launcher of Caisson.
-fn main() {}
+//! The launcher: the only part of Caisson that needs root. It makes sandboxes, hands connections to their agents and ends
+//! them. `docs/launcher.md` tells how; the order here is the order of a start.
+
+mod cgroup;
+mod conn;
+mod disk;
+mod error;
+mod host;
+mod ids;
+mod janitor;
+mod journal;
+mod life;
+mod request;
+mod sandbox;
+mod seat;
+mod server;
+mod setup;
+mod sys;
+
+use crate::error::{Doing, Error, Result};
+use caisson_wire::launcher as wire;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+const USAGE: &str = "usage: caisson-launcher --socket PATH --agent PATH [--state DIR] [--run DIR] [--exit-with-stdin] [--allow-uid N]… [--socket-group GID]";
+/// The disk that most sandboxes ask for; a few of them are kept ready.
+const USUAL_DISK: disk::Shape = disk::Shape { bytes: 1 << 30, inodes: 131_072 };
+/// Exit status when the host cannot do what is needed; the reason is one line of JSON on stderr.
+const CANNOT: u8 = 3;
+
+struct Options {
+    socket: PathBuf,
+    agent: PathBuf,
+    state: PathBuf,
+    run: PathBuf,
+    exit_with_stdin: bool,
+    allowed: Vec<u32>,
+    group: Option<u32>,
+}
+
+fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
+    let (mut socket, mut agent) = (None, None);
+    let mut options = Options {
+        socket: PathBuf::new(),
+        agent: PathBuf::new(),
+        state: "/var/lib/caisson".into(),
+        run: "/run/caisson".into(),
+        exit_with_stdin: false,
+        allowed: vec![0],
+        group: None,
+    };
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
+        match arg.as_str() {
+            "--socket" => socket = Some(value()?.into()),
+            "--agent" => agent = Some(value()?.into()),
+            "--state" => options.state = value()?.into(),
+            "--run" => options.run = value()?.into(),
+            "--exit-with-stdin" => options.exit_with_stdin = true,
+            "--allow-uid" => {
+                let uid = value()?.parse().map_err(|_| "--allow-uid takes a number".to_string())?;
+                options.allowed.push(uid);
+            }
+            "--socket-group" => {
+                let gid = value()?.parse().map_err(|_| "--socket-group takes a numeric group id".to_string())?;
+                options.group = Some(gid);
+            }
+            _ => return Err(format!("unknown option {arg}")),
+        }
+    }
+    options.socket = socket.ok_or("--socket is missing")?;
+    options.agent = agent.ok_or("--agent is missing")?;
+    for path in [&options.socket, &options.agent, &options.state, &options.run] {
+        if !path.is_absolute() {
+            return Err(format!("{} is not an absolute path", path.display()));
+        }
+    }
+    Ok(options)
+}
+
+fn main() -> ExitCode {
+    let options = match options(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(message) => {
+            eprintln!("caisson-launcher: {message}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}", as_json(&error));
+            ExitCode::from(CANNOT)
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Error::new(wire::ErrorKind::ErrorNotSupported, "the launcher needs root")
+            .remedy("run with sudo, or install the launcher as a service and join its group"));
+    }
+    // SAFETY: umask has no pointers.
+    unsafe { libc::umask(0o022) };
+    raise_open_files();
+    let signals = take_signals()?;
+    for folder in [&options.run, &options.state] {
+        std::fs::create_dir_all(folder).doing(|| format!("make {}", folder.display()))?;
+    }
+    let agent = host::seal_agent(&options.agent)?;
+    let template = caisson_template::build_host(&options.state.join("template")).map_err(|e| {
+        Error::new(wire::ErrorKind::ErrorNotSupported, format!("the host template cannot be made: {e}"))
+    })?;
+    let listener = listen(&options.socket, options.group)?;
+    let parent = open_parent(&options.socket)?;
+    let cgroups = Arc::new(cgroup::Cgroups::open()?);
+    host::enter(&template.skeleton, &options.run, &[&options.state, &options.run])?;
+    let journal = journal::Journal::open(&options.run, &cgroups, &options.socket)?;
+    let ids = ids::Ids::open(&options.run)?;
+    let stock = disk::Stock::start(&options.state, USUAL_DISK)?;
+    let janitor = janitor::Janitor::start(Arc::clone(&cgroups))?;
+    let stdin = if options.exit_with_stdin { Some(stdin_copy()?) } else { None };
+    let parts = server::Parts {
+        cgroups,
+        journal,
+        ids,
+        stock,
+        janitor,
+        agent,
+        listener,
+        stdin,
+        signals,
+        allowed: options.allowed.clone(),
+        by_group: options.group.is_some(),
+        state: options.state.clone(),
+        degraded: template.warnings,
+    };
+    let server = server::Server::new(parts)?;
+    let _ = writeln!(std::io::stdout(), "ready");
+    let outcome = server.run();
+    if let Some(name) = options.socket.file_name() {
+        let _ = rustix::fs::unlinkat(&parent, name, rustix::fs::AtFlags::empty());
+    }
+    outcome
+}
+
+/// Each sandbox takes a few descriptors.
+fn raise_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let wanted = Rlimit { current: Some(1 << 20), maximum: Some(1 << 20) };
+    if setrlimit(Resource::Nofile, wanted).is_err() {
+        let hard = getrlimit(Resource::Nofile).maximum;
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard });
+    }
+}
+
+/// SIGTERM ends the launcher in order; SIGINT of a terminal is for the client, which closes our stdin.
+fn take_signals() -> Result<OwnedFd> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: the sets are initialised by sigemptyset; signalfd makes a descriptor that is ours.
+    unsafe {
+        let mut term: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut term);
+        libc::sigaddset(&raw mut term, libc::SIGTERM);
+        let mut blocked = term;
+        libc::sigaddset(&raw mut blocked, libc::SIGINT);
+        libc::sigaddset(&raw mut blocked, libc::SIGHUP);
+        libc::sigaddset(&raw mut blocked, libc::SIGPIPE);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const blocked, std::ptr::null_mut());
+        let fd = libc::signalfd(-1, &raw const term, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 { Err(std::io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+    .doing(|| "take signals".into())
+}
+
+fn open_parent(socket: &Path) -> Result<OwnedFd> {
+    use rustix::fs::{Mode, OFlags};
+    let parent = socket.parent().unwrap_or(Path::new("/"));
+    rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .doing(|| format!("open {}", parent.display()))
+}
+
+fn listen(path: &Path, group: Option<u32>) -> Result<OwnedFd> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    let step = || format!("listen on {}", path.display());
+    if let Some(parent) = path.parent() {
+        if !parent.exists() {
+            let mode = if group.is_some() { 0o755 } else { 0o700 };
+            std::fs::DirBuilder::new().recursive(true).mode(mode).create(parent).doing(step)?;
+        }
+    }
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).doing(step)?;
+    let address = SocketAddrUnix::new(path).doing(step)?;
+    let _ = std::fs::remove_file(path);
+    bind(&socket, &address).doing(step)?;
+    // The owner alone, or the owner and one group.
+    let mode = if group.is_some() { 0o660 } else { 0o600 };
+    std::os::unix::fs::chown(path, None, group).doing(step)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).doing(step)?;
+    listen(&socket, 512).doing(step)?;
+    Ok(socket)
+}
+
+fn stdin_copy() -> Result<OwnedFd> {
+    rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).doing(|| "take standard input".into())
+}
+
+/// One line of JSON in the error form of the API.
+fn as_json(error: &Error) -> String {
+    let code = match error.kind {
+        wire::ErrorKind::ErrorNotSupported => "not_supported",
+        wire::ErrorKind::ErrorNoCapacity => "no_capacity",
+        _ => "setup_failed",
+    };
+    let text = |s: &str| {
+        let mut out = String::from("\"");
+        for c in s.chars() {
+            match c {
+                '"' | '\\' => out.extend(['\\', c]),
+                c if c.is_control() => out.push(' '),
+                c => out.push(c),
+            }
+        }
+        out + "\""
+    };
+    format!(
+        "{{\"error\":{{\"code\":{},\"message\":{},\"remedy\":{}}}}}",
+        text(code),
+        text(&error.message),
+        text(&error.remedy)
+    )
+}

@@ -1,0 +1,129 @@
+package dev.caisson.api;
+
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * What a sandbox is to be. Everything is closed or limited unless said otherwise here.
+ *
+ * @param name for people, {@code [A-Za-z0-9._-]{1,63}}; unique among the living of one {@link
+ *     Caisson}
+ * @param labels up to 64 of the caller's own words; found again in events
+ * @param tier how strong the boundary is; default {@link Tier#AUTO}
+ * @param template root file system by name; default {@code host}: the host's own /usr, read-only
+ * @param limits what it may use
+ * @param env environment of every exec, beneath the exec's own; never in events
+ * @param maxLife the sandbox is ended after that, whatever happens; empty: it lives until it is
+ *     closed
+ * @param allowDegraded whether a host that cannot do all is accepted; what is missing is then in
+ *     every result
+ */
+public record SandboxSpec(
+        Optional<String> name,
+        Map<String, String> labels,
+        Tier tier,
+        String template,
+        Limits limits,
+        Map<String, String> env,
+        Optional<Duration> maxLife,
+        boolean allowDegraded) {
+
+    private static final SandboxSpec DEFAULTS =
+            new SandboxSpec(
+                    Optional.empty(),
+                    Map.of(),
+                    Tier.AUTO,
+                    "host",
+                    Limits.defaults(),
+                    Map.of(),
+                    Optional.empty(),
+                    false);
+
+    /** Template {@code host}, the strongest tier of this host, default limits. */
+    public static SandboxSpec defaults() {
+        return DEFAULTS;
+    }
+
+    /**
+     * Copies the collections; refuses names and labels out of bounds with {@link
+     * ErrorCode#INVALID}.
+     */
+    public SandboxSpec {
+        labels = Map.copyOf(labels);
+        Environment.check(env);
+        env = Map.copyOf(env);
+        name.ifPresent(given -> {
+            if (!given.matches("[A-Za-z0-9._-]{1,63}")) {
+                throw CaissonException.invalid(
+                        "name", "The name '" + given + "' is not [A-Za-z0-9._-]{1,63}.");
+            }
+        });
+        if (!template.matches("[a-z0-9][a-z0-9._-]{0,62}")) {
+            throw CaissonException.invalid(
+                    "template", "'" + template + "' is not the name of a template.");
+        }
+        if (labels.size() > 64) {
+            throw CaissonException.invalid("labels", "More than 64 labels.")
+                    .withDetail("allowed", "64");
+        }
+        if (tier == Tier.UNKNOWN) {
+            throw CaissonException.invalid("tier", "No such tier.")
+                    .withDetail("allowed", "container, gvisor, microvm, auto");
+        }
+        maxLife.ifPresent(life -> {
+            if (life.isNegative() || life.toMillis() < 1) {
+                throw CaissonException.invalid(
+                        "maxLife", "The longest life of a sandbox is at least 1 ms.");
+            }
+        });
+    }
+
+    /** The same with another name. */
+    public SandboxSpec withName(String newName) {
+        return new SandboxSpec(
+                Optional.of(newName), labels, tier, template, limits, env, maxLife, allowDegraded);
+    }
+
+    /** The same with another set of labels. */
+    public SandboxSpec withLabels(Map<String, String> newLabels) {
+        return new SandboxSpec(
+                name, newLabels, tier, template, limits, env, maxLife, allowDegraded);
+    }
+
+    /** The same with another tier. */
+    public SandboxSpec withTier(Tier newTier) {
+        return new SandboxSpec(
+                name, labels, newTier, template, limits, env, maxLife, allowDegraded);
+    }
+
+    /** The same with another template. */
+    public SandboxSpec withTemplate(String newTemplate) {
+        return new SandboxSpec(
+                name, labels, tier, newTemplate, limits, env, maxLife, allowDegraded);
+    }
+
+    /** The same with another limits. */
+    public SandboxSpec withLimits(Limits newLimits) {
+        return new SandboxSpec(
+                name, labels, tier, template, newLimits, env, maxLife, allowDegraded);
+    }
+
+    /** The same with another environment. */
+    public SandboxSpec withEnv(Map<String, String> newEnv) {
+        return new SandboxSpec(
+                name, labels, tier, template, limits, newEnv, maxLife, allowDegraded);
+    }
+
+    /** The same with another longest life. */
+    public SandboxSpec withMaxLife(Duration newMaxLife) {
+        return new SandboxSpec(
+                name, labels, tier, template, limits, env, Optional.of(newMaxLife), allowDegraded);
+    }
+
+    /** The same with another answer to a host that cannot do all. */
+    public SandboxSpec withAllowDegraded(boolean newAllowDegraded) {
+        return new SandboxSpec(
+                name, labels, tier, template, limits, env, maxLife, newAllowDegraded);
+    }
+}

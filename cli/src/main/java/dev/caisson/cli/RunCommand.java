@@ -1,0 +1,199 @@
+package dev.caisson.cli;
+
+import dev.caisson.api.Caisson;
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.RunResult;
+import dev.caisson.api.RunSpec;
+import dev.caisson.api.SandboxSpec;
+import dev.caisson.api.Tier;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.ParentCommand;
+import picocli.CommandLine.Spec;
+
+/** {@code caisson run}: one program, one sandbox. */
+@Command(
+        name = "run",
+        customSynopsis = {
+            "caisson run [options] SCRIPT [ARGS...]        language by extension",
+            "   or: caisson run [options] -- COMMAND [ARGS...]",
+            "   or: caisson run [options] --lang python -   code from standard input"
+        },
+        description = {
+            "",
+            "Runs a program in a new sandbox and destroys the sandbox after it. It has no network,"
+                    + " sees the host's /usr read-only and none of its other files, and works in"
+                    + " /work.",
+            ""
+        },
+        optionListHeading = "Options (with their defaults):%n",
+        sortOptions = false,
+        footer = {
+            "",
+            "Sizes are written 512m or 1g, times 1500ms, 60s or 2h.",
+            "Exit status: the program's; 124 time limit, 125 Caisson itself, 126 cannot execute,"
+                    + " 127 not found, 128+n ended by signal n."
+        })
+@SuppressWarnings("NullAway.Init") // picocli sets the fields
+final class RunCommand implements Callable<Integer> {
+    @ParentCommand private Main main;
+    @Spec private CommandSpec spec;
+
+    @Option(
+            names = "--lang",
+            paramLabel = "LANG",
+            description = "language of SCRIPT, or of the code on standard input when SCRIPT is -")
+    private @Nullable String lang;
+
+    @ArgGroup(validate = false)
+    private LimitOptions limits = new LimitOptions();
+
+    @Option(
+            names = "--file",
+            paramLabel = "HOST[:INSIDE]",
+            description = "copy a file or folder in, repeatable (to /work, under its name)")
+    private List<String> files = new ArrayList<>();
+
+    @Option(
+            names = "--out",
+            paramLabel = "DIR",
+            description = "bring new and changed files of /work back")
+    private @Nullable Path out;
+
+    @Option(
+            names = "--env",
+            paramLabel = "K=V",
+            description = "set a variable, repeatable (none of the host's are there)")
+    private List<String> env = new ArrayList<>();
+
+    @Option(names = "--stdin", description = "give the program this standard input (empty)")
+    private boolean stdin;
+
+    @Option(
+            names = "--workdir",
+            paramLabel = "PATH",
+            defaultValue = "/work",
+            description = "working directory inside (${DEFAULT-VALUE})")
+    private String workdir;
+
+    @Option(names = "--json", description = "print one JSON object instead of the output")
+    private boolean json;
+
+    @Option(
+            names = "--tier",
+            paramLabel = "container|gvisor|microvm|auto",
+            defaultValue = "auto",
+            converter = Converters.TierName.class,
+            description = "strength of the boundary (${DEFAULT-VALUE}: strongest there is)")
+    private Tier tier;
+
+    @Option(
+            names = "--allow-degraded",
+            description = "accept a host that cannot enforce everything; results say what")
+    private boolean allowDegraded;
+
+    @Option(names = "--quiet", description = "no lines from Caisson about a run that ended")
+    private boolean quiet;
+
+    @Parameters(hidden = true, arity = "0..*")
+    private List<String> words = new ArrayList<>();
+
+    @Override
+    public Integer call() {
+        RunSpec run = runSpec();
+        Watcher watcher = new Watcher(main.streams(), !json);
+        try {
+            return report(run(run, watcher), watcher);
+        } catch (CaissonException e) {
+            return report(e, watcher);
+        }
+    }
+
+    private RunResult run(RunSpec run, Watcher watcher) {
+        try (Caisson caisson = main.opener().get()) {
+            Interruption interruption = Interruption.closing(caisson);
+            try {
+                return caisson.run(run, watcher);
+            } finally {
+                watcher.finish();
+                interruption.over();
+            }
+        }
+    }
+
+    private RunSpec runSpec() {
+        SandboxSpec sandbox =
+                SandboxSpec.defaults()
+                        .withTier(tier)
+                        .withLimits(limits.limits())
+                        .withEnv(environment())
+                        .withAllowDegraded(allowDegraded);
+        ProgramWords program = ProgramWords.of(spec, words, lang);
+        if (stdin && program.fromStdin()) {
+            throw wrong("--stdin and code from standard input exclude each other.");
+        }
+        RunSpec run =
+                RunSpec.of(program.program(main.streams().in()))
+                        .withArguments(program.arguments())
+                        .withSandbox(sandbox)
+                        .withFiles(files.stream().map(FileOption::parse).toList())
+                        .withWorkdir(workdir)
+                        .withCapture(json || limits.killsOnOutput())
+                        .withListFiles(json || out != null);
+        RunSpec withOut = out == null ? run : run.withOut(out);
+        return stdin ? withOut.withStdin(main.streams().in()) : withOut;
+    }
+
+    private Map<String, String> environment() {
+        Map<String, String> variables = new LinkedHashMap<>();
+        for (String variable : env) {
+            int equals = variable.indexOf('=');
+            if (equals < 1) {
+                throw wrong("--env: '" + variable + "' is not of the form NAME=VALUE.");
+            }
+            variables.put(variable.substring(0, equals), variable.substring(equals + 1));
+        }
+        return variables;
+    }
+
+    private ParameterException wrong(String message) {
+        return new ParameterException(spec.commandLine(), message);
+    }
+
+    private int report(RunResult result, Watcher watcher) {
+        if (watcher.readerGone()) {
+            return ExitStatus.READER_GONE;
+        }
+        if (json) {
+            main.streams().print(RunJson.result(result));
+        }
+        if (!quiet) {
+            Explain.result(result.result(), limits.limits(), watcher.lastErrors())
+                    .forEach(main.streams()::say);
+        }
+        return ExitStatus.of(result.result());
+    }
+
+    private int report(CaissonException failure, Watcher watcher) {
+        if (watcher.readerGone()) {
+            return ExitStatus.READER_GONE;
+        }
+        if (json) {
+            main.streams().print(RunJson.error(failure, watcher.sandbox()));
+        } else {
+            main.streams().say(Explain.failure(failure));
+        }
+        return ExitStatus.of(failure.code());
+    }
+}

@@ -1,0 +1,62 @@
+package dev.caisson.cli;
+
+import java.io.FileDescriptor;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * The standard streams of this process, unbuffered: what is written is seen at once.
+ *
+ * @param errIsTerminal whether a person looks at {@code err}
+ */
+record Streams(InputStream in, OutputStream out, OutputStream err, boolean errIsTerminal) {
+
+    static Streams standard() {
+        return new Streams(
+                new FileInputStream(FileDescriptor.in),
+                new FileOutputStream(FileDescriptor.out),
+                new FileOutputStream(FileDescriptor.err),
+                isTerminal(2));
+    }
+
+    /** Says a line about Caisson's own doing. */
+    void say(String line) {
+        write(err, "caisson: " + line + "\n");
+    }
+
+    /** Prints to standard output. */
+    void print(String text) {
+        write(out, text);
+    }
+
+    /** For what prints whole pages. */
+    PrintWriter printer() {
+        return new PrintWriter(out, true, StandardCharsets.UTF_8);
+    }
+
+    private static void write(OutputStream target, String text) {
+        try {
+            target.write(text.getBytes(StandardCharsets.UTF_8));
+        } catch (IOException ignored) {
+            // Nobody is left to be told.
+        }
+    }
+
+    private static boolean isTerminal(int fd) {
+        try {
+            String target = Files.readSymbolicLink(Path.of("/proc/self/fd/" + fd)).toString();
+            return target.startsWith("/dev/pts/")
+                    || target.startsWith("/dev/tty")
+                    || target.equals("/dev/console");
+        } catch (IOException e) {
+            return false;
+        }
+    }
+}

@@ -1,0 +1,388 @@
+package dev.caisson.core;
+
+import com.google.protobuf.ByteString;
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.wire.agent.Ack;
+import dev.caisson.wire.agent.AgentFrame;
+import dev.caisson.wire.agent.ClientFrame;
+import dev.caisson.wire.agent.ErrorKind;
+import dev.caisson.wire.agent.ExecState;
+import dev.caisson.wire.agent.Hello;
+import dev.caisson.wire.agent.StreamError;
+import dev.caisson.wire.agent.Welcome;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The data channel to one agent. It may break at any byte: execs and what is not acknowledged stay in the agent, and this
+ * client opens the channel again with the next epoch, tells what it has, and goes on; nothing is lost or doubled.
+ *
+ * <p>One virtual thread reads and hands frames to their streams; it is never held up by a listener. Writers take turns under
+ * {@code writing}, which also makes what a {@code Hello} says consistent with the acknowledgements around it.
+ */
+final class AgentClient implements AutoCloseable {
+    static final int VERSION = 1;
+    static final int MAX_FRAME = 1 << 20;
+
+    private static final int MAX_STATES = 100_000;
+
+    /** Whose client it is. Called by the reading thread, except for the first {@code connect}. */
+    interface Owner {
+        /** Opens a channel; an {@link IOException} is tried again, a {@link CaissonException} is final. */
+        DataLink connect(long epoch) throws IOException;
+
+        /** The channel broke and is being opened again. */
+        default void lost(String cause) {}
+
+        /** The channel is there again. */
+        default void resumed(long epoch) {}
+
+        /** The channel will not come back; all streams were failed. */
+        default void broken(CaissonException cause) {}
+    }
+
+    /** What takes frames of one stream; called by the reading thread only. */
+    interface Stream {
+        void frame(AgentFrame frame) throws IOException;
+
+        /** The connection broke; false: this stream cannot go on. */
+        default boolean survives() {
+            return false;
+        }
+
+        /** No more frames will come. */
+        void fail(CaissonException cause);
+    }
+
+    private final Owner owner;
+    private final ConcurrentHashMap<Long, Stream> streams = new ConcurrentHashMap<>();
+    private final AtomicLong lastStream = new AtomicLong();
+    private final ReentrantLock writing = new ReentrantLock();
+    private @Nullable FrameWriter writer; // guarded by writing; null while there is no connection
+    private long epoch; // guarded by writing
+    private volatile @Nullable SocketChannel channel;
+    private volatile @Nullable CaissonException over;
+
+    private AgentClient(Owner owner) {
+        this.owner = owner;
+    }
+
+    /**
+     * Opens the channel; does not wait for the agent's answer.
+     *
+     * @param name of the reading thread
+     * @param epoch first epoch to say; above every one that was said in this session
+     */
+    static AgentClient open(Owner owner, String name, long epoch) throws IOException {
+        AgentClient client = new AgentClient(owner);
+        client.epoch = epoch - 1;
+        DataLink link = client.connect();
+        Thread.ofVirtual().name(name).start(() -> client.run(link));
+        return client;
+    }
+
+    // ---- writing
+
+    /** A number for a new stream. */
+    long newStream() {
+        return lastStream.incrementAndGet();
+    }
+
+    /** Registers a stream, before its first frame is sent. */
+    void register(long number, Stream stream) {
+        streams.put(number, stream);
+        CaissonException cause = over;
+        if (cause != null && streams.remove(number) != null) {
+            throw cause;
+        }
+    }
+
+    /** Forgets a stream: frames that still come for it are dropped. */
+    void forget(long number) {
+        streams.remove(number);
+    }
+
+    /** Sends a frame, or drops it when there is no connection; then the streams say what must be said again. */
+    void send(ClientFrame frame) {
+        writing.lock();
+        try {
+            write(frame);
+        } finally {
+            writing.unlock();
+        }
+    }
+
+    /** The same for data behind a prefix. */
+    boolean send(byte[] prefix, ByteBuffer data) {
+        writing.lock();
+        try {
+            FrameWriter to = writer;
+            if (to == null) {
+                return false;
+            }
+            to.write(prefix, data);
+            return true;
+        } catch (IOException e) {
+            disconnect();
+            return false;
+        } finally {
+            writing.unlock();
+        }
+    }
+
+    private void write(ClientFrame frame) {
+        FrameWriter to = writer;
+        if (to == null) {
+            return;
+        }
+        try {
+            to.write(frame);
+        } catch (IOException e) {
+            disconnect();
+        }
+    }
+
+    /** Acknowledges what an exec's consumer has taken, when there is enough of it. */
+    void acknowledge(ExecStream exec, boolean all) {
+        writing.lock();
+        try {
+            Ack ack = exec.nextAck(all);
+            if (ack != null) {
+                write(ClientFrame.newBuilder()
+                        .setStream(exec.number())
+                        .setAck(ack)
+                        .build());
+            }
+        } finally {
+            writing.unlock();
+        }
+    }
+
+    // ---- connecting
+
+    private DataLink connect() throws IOException {
+        writing.lock();
+        try {
+            DataLink link = owner.connect(++epoch);
+            try {
+                Hello.Builder hello = Hello.newBuilder().setVersion(VERSION).setEpoch(epoch);
+                streams.forEach((number, stream) -> {
+                    if (stream instanceof ExecStream exec) {
+                        exec.resume(hello);
+                    }
+                });
+                FrameWriter opened = new FrameWriter(link.channel());
+                opened.write(ClientFrame.newBuilder().setHello(hello).build());
+                writer = opened;
+                channel = link.channel();
+                if (over != null) {
+                    link.channel().close();
+                }
+                return link;
+            } catch (IOException e) {
+                link.channel().close();
+                throw e;
+            }
+        } finally {
+            writing.unlock();
+        }
+    }
+
+    private void disconnect() {
+        writing.lock();
+        try {
+            writer = null;
+            SocketChannel old = channel;
+            if (old != null) {
+                old.close();
+            }
+        } catch (IOException e) {
+            // A socket that cannot be closed is gone as well.
+        } finally {
+            writing.unlock();
+        }
+    }
+
+    // ---- the reading thread
+
+    private void run(DataLink first) {
+        DataLink link = first;
+        Backoff backoff = new Backoff();
+        boolean again = false;
+        while (true) {
+            try {
+                if (link == null) {
+                    link = connect();
+                }
+                read(link, again, backoff);
+            } catch (ProtocolException e) {
+                finish(CaissonException.of(
+                        ErrorCode.ENGINE_FAILED, "The agent broke the protocol: " + e.getMessage(), e));
+                return;
+            } catch (CaissonException e) {
+                finish(e);
+                return;
+            } catch (IOException e) {
+                link = null;
+                again = true;
+                if (!lostConnection(e, backoff)) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /** Whether to try again. */
+    private boolean lostConnection(IOException e, Backoff backoff) {
+        disconnect();
+        CaissonException closed = over;
+        if (closed != null) {
+            finish(closed);
+            return false;
+        }
+        String why = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
+        CaissonException cause = CaissonException.of(
+                ErrorCode.ENGINE_FAILED, "The connection to the sandbox's agent broke: " + why, e);
+        streams.forEach((number, stream) -> {
+            if (!stream.survives() && streams.remove(number, stream)) {
+                stream.fail(cause);
+            }
+        });
+        owner.lost(why);
+        boolean tryAgain = backoff.pause();
+        CaissonException end = over;
+        if (end != null || !tryAgain) {
+            finish(end == null ? cause : end);
+            return false;
+        }
+        return true;
+    }
+
+    private void read(DataLink link, boolean again, Backoff backoff) throws IOException {
+        FrameReader in = new FrameReader(link.channel(), MAX_FRAME);
+        DataLink.Doorkeeper doorkeeper = link.doorkeeper();
+        if (doorkeeper != null) {
+            doorkeeper.admit(in.next());
+        }
+        AgentFrame hello = in.next(AgentFrame.parser());
+        if (hello.getBodyCase() == AgentFrame.BodyCase.ERROR) {
+            connectionError(hello.getError());
+        }
+        if (hello.getStream() != 0 || hello.getBodyCase() != AgentFrame.BodyCase.WELCOME) {
+            throw new ProtocolException("The agent's first frame is not its welcome.");
+        }
+        welcome(hello.getWelcome(), again);
+        backoff.reset();
+        while (true) {
+            dispatch(in.next(AgentFrame.parser()));
+        }
+    }
+
+    private void welcome(Welcome welcome, boolean again) throws IOException {
+        if (welcome.getVersion() != VERSION) {
+            throw new ProtocolException("The agent speaks version " + welcome.getVersion() + ", not " + VERSION + ".");
+        }
+        if (welcome.getExecsCount() > MAX_STATES) {
+            throw new ProtocolException("The agent tells of too many execs.");
+        }
+        if (!again) {
+            return;
+        }
+        Map<Long, ExecState> states = new HashMap<>();
+        welcome.getExecsList().forEach(state -> states.put(state.getStream(), state));
+        for (Map.Entry<Long, Stream> entry : streams.entrySet()) {
+            if (entry.getValue() instanceof ExecStream exec) {
+                exec.resumed(states.get(entry.getKey()));
+            }
+        }
+        owner.resumed(welcome.getEpoch());
+    }
+
+    private void dispatch(AgentFrame frame) throws IOException {
+        if (frame.getStream() == 0) {
+            if (frame.getBodyCase() == AgentFrame.BodyCase.ERROR) {
+                connectionError(frame.getError());
+            }
+            return;
+        }
+        Stream stream = streams.get(frame.getStream());
+        if (stream != null) {
+            stream.frame(frame);
+        }
+    }
+
+    private static void connectionError(StreamError error) throws IOException {
+        if (error.getKind() == ErrorKind.ERROR_CUT_OFF) {
+            throw CaissonException.of(ErrorCode.INVALID_STATE, "Another client took this sandbox over.");
+        }
+        throw new ProtocolException("the agent refused the connection: " + AgentErrors.text(error));
+    }
+
+    private void finish(CaissonException cause) {
+        if (over == null) {
+            over = cause;
+        }
+        disconnect();
+        streams.forEach((number, stream) -> {
+            if (streams.remove(number, stream)) {
+                stream.fail(cause);
+            }
+        });
+        owner.broken(cause);
+    }
+
+    /** Closes the channel and fails what is open. */
+    void close(CaissonException cause) {
+        over = cause;
+        SocketChannel open = channel;
+        try {
+            if (open != null) {
+                // Not under the lock: a writer that is stuck holds it, and this frees it.
+                open.close();
+            }
+        } catch (IOException e) {
+            // Gone as well.
+        }
+        streams.forEach((number, stream) -> {
+            if (streams.remove(number, stream)) {
+                stream.fail(cause);
+            }
+        });
+    }
+
+    @Override
+    public void close() {
+        close(CaissonException.of(ErrorCode.SANDBOX_ENDED, "The sandbox has ended."));
+    }
+
+
+    /** Waits longer and longer between attempts, and gives up after about ten seconds without a welcome. */
+    private static final class Backoff {
+        private static final int ATTEMPTS = 14;
+        private int attempt;
+
+        boolean pause() {
+            attempt++;
+            try {
+                TimeUnit.MILLISECONDS.sleep(Math.min(1000, 1L << Math.min(attempt, 10)));
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return false;
+            }
+            return attempt < ATTEMPTS;
+        }
+
+        void reset() {
+            attempt = 0;
+        }
+    }
+}

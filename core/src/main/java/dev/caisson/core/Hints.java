@@ -1,0 +1,41 @@
+package dev.caisson.core;
+
+import dev.caisson.api.ExecResult;
+import java.util.List;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Recognises why a program failed where that is plain, and says what to do. The words come from inside: data, not truth. */
+final class Hints {
+    private static final int LAST = 4096;
+    private static final String NAME = "['\"]?([A-Za-z0-9_@][A-Za-z0-9_.@/:-]{0,127})";
+
+    private record Rule(Pattern pattern, String what) {}
+
+    private static final List<Rule> RULES = List.of(
+            new Rule(Pattern.compile("ModuleNotFoundError: No module named " + NAME), "Python module"),
+            new Rule(Pattern.compile("Cannot find (?:module|package) " + NAME), "Node.js module"),
+            new Rule(Pattern.compile("Can't locate ([A-Za-z0-9_/]{1,128}\\.pm)"), "Perl module"),
+            new Rule(Pattern.compile("cannot load such file -- " + NAME), "Ruby library"),
+            new Rule(Pattern.compile("there is no package called .([A-Za-z0-9.]{1,64})"), "R package"),
+            new Rule(Pattern.compile("error: package ([A-Za-z0-9_.]{1,128}) does not exist"), "Java package"));
+
+    private Hints() {}
+
+    static String of(ExecResult result, String stderrTail, Optional<Interpreters.Language> language) {
+        if (result.succeeded() || language.isEmpty()) {
+            return "";
+        }
+        String text = stderrTail.isEmpty() ? result.stderr().text() : stderrTail;
+        String end = text.substring(Math.max(0, text.length() - LAST));
+        for (Rule rule : RULES) {
+            Matcher matcher = rule.pattern().matcher(end);
+            if (matcher.find()) {
+                return "The " + rule.what() + " '" + matcher.group(1) + "' is not there in the sandbox, which has no network."
+                        + " Copy it in beside the script, or install it for all on the host, below /usr.";
+            }
+        }
+        return "";
+    }
+}

@@ -1,0 +1,173 @@
+package dev.caisson.core;
+
+import com.google.protobuf.ByteString;
+import dev.caisson.api.Limit;
+import dev.caisson.api.OutputFd;
+import java.io.InputStream;
+import java.io.InterruptedIOException;
+import java.util.Arrays;
+import java.util.Objects;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/** Output as two input streams; what is not read yet is bounded by the exec's credit. */
+final class PipeDelivery implements Delivery {
+    private final Pipe stdout = new Pipe();
+    private final Pipe stderr = new Pipe();
+    private volatile @Nullable ExecStream exec;
+
+    InputStream stdout() {
+        return stdout;
+    }
+
+    InputStream stderr() {
+        return stderr;
+    }
+
+    @Override
+    public void attach(ExecStream newExec) {
+        exec = newExec;
+    }
+
+    @Override
+    public void started(long pid) {}
+
+    @Override
+    public void output(OutputFd fd, ByteString data) {
+        (fd == OutputFd.STDOUT ? stdout : stderr).put(data);
+    }
+
+    @Override
+    public void gap(OutputFd fd, long bytes) {}
+
+    @Override
+    public void limitHit(Limit limit) {}
+
+    @Override
+    public void ended(Runnable completion) {
+        stdout.end();
+        stderr.end();
+        completion.run();
+    }
+
+    private void consumed(long bytes) {
+        ExecStream of = exec;
+        if (of != null && bytes > 0) {
+            of.consumed(bytes);
+        }
+    }
+
+    /** A ring of bytes that grows with what waits in it. */
+    private final class Pipe extends InputStream {
+        private static final int FIRST = 8 << 10;
+
+        private final ReentrantLock lock = new ReentrantLock();
+        private final Condition changed = lock.newCondition();
+        private byte[] ring = new byte[0]; // guarded by lock
+        private int start; // guarded by lock
+        private int size; // guarded by lock
+        private boolean ended; // guarded by lock
+        private boolean closed; // guarded by lock
+
+        void put(ByteString data) {
+            lock.lock();
+            try {
+                if (!closed) {
+                    reserve(size + data.size());
+                    int at = (start + size) % ring.length;
+                    int first = Math.min(data.size(), ring.length - at);
+                    data.copyTo(ring, 0, at, first);
+                    data.copyTo(ring, first, 0, data.size() - first);
+                    size += data.size();
+                    changed.signalAll();
+                    return;
+                }
+            } finally {
+                lock.unlock();
+            }
+            consumed(data.size());
+        }
+
+        private void reserve(int needed) {
+            if (needed > ring.length) {
+                byte[] grown = new byte[Math.max(FIRST, Integer.highestOneBit(Math.max(1, needed - 1)) * 2)];
+                int first = Math.min(size, ring.length - start);
+                System.arraycopy(ring, start, grown, 0, first);
+                System.arraycopy(ring, 0, grown, first, size - first);
+                ring = grown;
+                start = 0;
+            }
+        }
+
+        void end() {
+            lock.lock();
+            try {
+                ended = true;
+                changed.signalAll();
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        @Override
+        public int read() throws InterruptedIOException {
+            byte[] one = new byte[1];
+            return read(one, 0, 1) < 0 ? -1 : one[0] & 0xFF;
+        }
+
+        @Override
+        public int read(byte[] bytes, int offset, int length) throws InterruptedIOException {
+            Objects.checkFromIndexSize(offset, length, bytes.length);
+            int count;
+            lock.lock();
+            try {
+                while (size == 0 && !ended && !closed) {
+                    changed.await();
+                }
+                if (size == 0 || length == 0) {
+                    return length == 0 ? 0 : -1;
+                }
+                count = Math.min(length, Math.min(size, ring.length - start));
+                System.arraycopy(ring, start, bytes, offset, count);
+                start = (start + count) % ring.length;
+                size -= count;
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new InterruptedIOException("Interrupted while waiting for output.");
+            } finally {
+                lock.unlock();
+            }
+            consumed(count);
+            return count;
+        }
+
+        @Override
+        public int available() {
+            lock.lock();
+            try {
+                return size;
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        /** Drops what comes from now on. */
+        @Override
+        public void close() {
+            int dropped;
+            lock.lock();
+            try {
+                closed = true;
+                dropped = size;
+                size = 0;
+                ring = Arrays.copyOf(ring, 0);
+                start = 0;
+                changed.signalAll();
+            } finally {
+                lock.unlock();
+            }
+            consumed(dropped);
+        }
+    }
+}

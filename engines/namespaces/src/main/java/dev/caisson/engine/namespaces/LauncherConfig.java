@@ -1,0 +1,93 @@
+package dev.caisson.engine.namespaces;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
+import java.io.IOException;
+import java.net.URISyntaxException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.CodeSource;
+import java.util.Optional;
+
+/**
+ * Where the launcher is.
+ *
+ * @param socket of an installed launcher
+ * @param nativeFolder holds {@code caisson-launcher} and {@code caisson-agent}; empty when it was not found
+ * @param runFolder beneath which a private launcher's socket is made
+ * @param stateFolder of a private launcher
+ */
+public record LauncherConfig(Path socket, Optional<Path> nativeFolder, Path runFolder, Path stateFolder) {
+    private static final Path RUN = Path.of("/run/caisson");
+    private static final Path STATE = Path.of("/var/lib/caisson");
+    private static final String LAUNCHER = "caisson-launcher";
+
+    /**
+     * What this host and the settings say: {@code caisson.launcher.socket} or CAISSON_LAUNCHER_SOCKET, {@code
+     * caisson.native.dir} or CAISSON_NATIVE_DIR, else the usual places.
+     */
+    public static LauncherConfig ofHost() {
+        Path socket = setting("caisson.launcher.socket", "CAISSON_LAUNCHER_SOCKET").orElse(RUN.resolve("launcher.sock"));
+        Path state = setting("caisson.state.dir", "CAISSON_STATE_DIR").orElse(STATE);
+        Optional<Path> named = setting("caisson.native.dir", "CAISSON_NATIVE_DIR");
+        return new LauncherConfig(socket, named.or(LauncherConfig::besideJar), RUN, state);
+    }
+
+    private static Optional<Path> setting(String property, String variable) {
+        return Optional.ofNullable(System.getProperty(property))
+                .or(() -> Optional.ofNullable(System.getenv(variable)))
+                .filter(value -> !value.isEmpty())
+                .map(Path::of);
+    }
+
+    /** {@code ../native} of the folder that holds this jar. */
+    private static Optional<Path> besideJar() {
+        CodeSource source = LauncherConfig.class.getProtectionDomain().getCodeSource();
+        if (source == null || source.getLocation() == null) {
+            return Optional.empty();
+        }
+        try {
+            Path lib = Path.of(source.getLocation().toURI()).getParent();
+            Path home = lib == null ? null : lib.getParent();
+            return Optional.ofNullable(home)
+                    .map(folder -> folder.resolve("native"))
+                    .filter(folder -> Files.isExecutable(folder.resolve(LAUNCHER)));
+        } catch (URISyntaxException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Whether an installed launcher's socket is there. */
+    boolean installed() {
+        return Files.exists(socket);
+    }
+
+    Path launcher() {
+        return program(LAUNCHER);
+    }
+
+    Path agent() {
+        return program("caisson-agent");
+    }
+
+    private Path program(String name) {
+        Path folder = nativeFolder.orElseThrow(() -> CaissonException.of(
+                        ErrorCode.LAUNCHER_UNAVAILABLE, "The native programs of Caisson were not found.")
+                .withRemedy("Set CAISSON_NATIVE_DIR to the folder that holds caisson-launcher and caisson-agent."));
+        Path program = folder.resolve(name);
+        if (!Files.isExecutable(program)) {
+            throw CaissonException.of(ErrorCode.LAUNCHER_UNAVAILABLE, program + " is not there or not executable.")
+                    .withRemedy("Build the native programs, or set CAISSON_NATIVE_DIR to where they are.");
+        }
+        return program;
+    }
+
+    /** Whether this process is root of the host or of its container. */
+    static boolean root() {
+        try {
+            return Files.getAttribute(Path.of("/proc/self"), "unix:uid") instanceof Integer uid && uid == 0;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+}

@@ -1,0 +1,214 @@
+package dev.caisson.engine.namespaces;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.core.FrameReader;
+import dev.caisson.core.FrameWriter;
+import dev.caisson.core.ProtocolException;
+import dev.caisson.wire.launcher.Ended;
+import dev.caisson.wire.launcher.Hello;
+import dev.caisson.wire.launcher.Reply;
+import dev.caisson.wire.launcher.Request;
+import dev.caisson.wire.launcher.Role;
+import dev.caisson.wire.launcher.Welcome;
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The control connection to a launcher. Requests are answered by id; one platform thread reads, since it is the shortest way
+ * from the kernel to the waiting caller. While this connection is open its owned sandboxes live.
+ */
+final class LauncherConnection implements AutoCloseable {
+    static final int VERSION = 1;
+    static final int MAX_FRAME = 64 << 10;
+
+    /** Told what was not asked for; on the reading thread. */
+    interface Watcher {
+        void ended(Ended ended);
+
+        /** The connection is gone: so are the owned sandboxes. */
+        void lost(CaissonException cause);
+    }
+
+    private final Path socket;
+    private final SocketChannel channel;
+    private final FrameReader reader;
+    private final Welcome welcome;
+    private final Watcher watcher;
+    private final Map<Long, CompletableFuture<Reply>> pending = new ConcurrentHashMap<>();
+    private final AtomicLong lastId = new AtomicLong(1);
+    private volatile @Nullable CaissonException over;
+
+    private final ReentrantLock writing = new ReentrantLock();
+    private final FrameWriter writer; // used under writing
+
+    private LauncherConnection(
+            Path socket, SocketChannel channel, FrameReader reader, Welcome welcome, Watcher watcher) {
+        this.socket = socket;
+        this.channel = channel;
+        this.reader = reader;
+        this.writer = new FrameWriter(channel);
+        this.welcome = welcome;
+        this.watcher = watcher;
+    }
+
+    /** Connects and greets. */
+    static LauncherConnection open(Path socket, Watcher watcher) throws IOException {
+        SocketChannel channel = connect(socket);
+        try {
+            FrameReader reader = new FrameReader(channel, MAX_FRAME);
+            new FrameWriter(channel)
+                    .write(Request.newBuilder()
+                            .setId(1)
+                            .setHello(Hello.newBuilder().setVersion(VERSION).setRole(Role.ROLE_CONTROL))
+                            .build());
+            Reply reply = reader.next(Reply.parser());
+            if (reply.hasError()) {
+                throw LauncherErrors.exception(reply.getError(), "The launcher refused this client");
+            }
+            if (!reply.hasWelcome() || reply.getWelcome().getVersion() != VERSION) {
+                throw new ProtocolException("The launcher's welcome is not of version " + VERSION + ".");
+            }
+            LauncherConnection connection =
+                    new LauncherConnection(socket, channel, reader, reply.getWelcome(), watcher);
+            Thread.ofPlatform().daemon().name("caisson-launcher").start(connection::read);
+            return connection;
+        } catch (IOException | CaissonException e) {
+            channel.close();
+            throw e;
+        }
+    }
+
+    private static SocketChannel connect(Path socket) throws IOException {
+        SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+        try {
+            channel.connect(UnixDomainSocketAddress.of(socket));
+            return channel;
+        } catch (IOException e) {
+            channel.close();
+            throw e;
+        }
+    }
+
+    Welcome welcome() {
+        return welcome;
+    }
+
+    /** Opens a connection that the launcher passes on to the agent of a sandbox. */
+    SocketChannel connectData(String sandbox, long minEpoch) throws IOException {
+        SocketChannel data = connect(socket);
+        try {
+            new FrameWriter(data)
+                    .write(Request.newBuilder()
+                            .setId(1)
+                            .setHello(Hello.newBuilder()
+                                    .setVersion(VERSION)
+                                    .setRole(Role.ROLE_DATA)
+                                    .setSandbox(sandbox)
+                                    .setMinEpoch(minEpoch))
+                            .build());
+            return data;
+        } catch (IOException e) {
+            data.close();
+            throw e;
+        }
+    }
+
+    /** Sends a request; the answer, which may be an error, completes the future. */
+    CompletableFuture<Reply> request(Request.Builder request) {
+        long id = lastId.incrementAndGet();
+        CompletableFuture<Reply> answer = new CompletableFuture<>();
+        pending.put(id, answer);
+        writing.lock();
+        try {
+            writer.write(request.setId(id).build());
+        } catch (IOException e) {
+            pending.remove(id);
+            answer.completeExceptionally(broken(e));
+        } finally {
+            writing.unlock();
+        }
+        CaissonException cause = over;
+        if (cause != null && pending.remove(id) != null) {
+            answer.completeExceptionally(cause);
+        }
+        return answer;
+    }
+
+    /** Waits for an answer; an error of the launcher is thrown. */
+    static Reply await(CompletableFuture<Reply> answer, String what) {
+        try {
+            Reply reply = answer.get();
+            if (reply.hasError()) {
+                throw LauncherErrors.exception(reply.getError(), what);
+            }
+            return reply;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw CaissonException.of(ErrorCode.CANCELLED, what + ": interrupted.", e);
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof CaissonException cause
+                    ? cause
+                    : CaissonException.of(ErrorCode.INTERNAL, what + ": " + e.getCause(), e);
+        }
+    }
+
+    private static CaissonException broken(IOException e) {
+        return CaissonException.of(ErrorCode.ENGINE_FAILED, "The connection to the launcher broke: " + e, e)
+                .withRemedy("The launcher ended; see its log. All its sandboxes are gone.");
+    }
+
+    private void read() {
+        try {
+            while (true) {
+                Reply reply = reader.next(Reply.parser());
+                if (reply.getId() == 0) {
+                    if (reply.hasEnded()) {
+                        watcher.ended(reply.getEnded());
+                    }
+                    continue;
+                }
+                CompletableFuture<Reply> answer = pending.remove(reply.getId());
+                if (answer != null) {
+                    answer.complete(reply);
+                }
+            }
+        } catch (IOException e) {
+            lose(broken(e));
+        }
+    }
+
+    private void lose(CaissonException cause) {
+        over = cause;
+        closeChannel();
+        pending.forEach((id, answer) -> {
+            if (pending.remove(id, answer)) {
+                answer.completeExceptionally(cause);
+            }
+        });
+        watcher.lost(cause);
+    }
+
+    private void closeChannel() {
+        try {
+            channel.close();
+        } catch (IOException e) {
+            // A socket that cannot be closed is gone as well.
+        }
+    }
+
+    @Override
+    public void close() {
+        closeChannel();
+    }
+}

@@ -1,0 +1,576 @@
+//! Cgroups: `caisson/GROUP/SANDBOX` on v2 and, where the host still has them there, in the v1 hierarchies of memory, pids
+//! and cpu; `caisson/system` holds the launcher and the agents at a higher weight than any group.
+//!
+//! The v2 hierarchy is always used, for freezing, killing and the group of each exec; where its controllers are all bound
+//! to v1 it just has no limits. Folders are reached by descriptors opened once, so that no path matters later.
+
+use crate::error::{Doing, Error, Result};
+use crate::sys;
+use caisson_wire::launcher as wire;
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Name of our folder at the top of each hierarchy.
+const TOP: &str = "caisson";
+const SYSTEM: &str = "caisson/system";
+/// Controllers that limit a sandbox, in the order in which `Boot` carries their folders.
+const LIMITING: [&str; 3] = ["memory", "pids", "cpu"];
+/// Controllers that programs look at to learn their limits.
+const VIEWED: [&str; 5] = ["memory", "cpu", "cpuacct", "cpuset", "pids"];
+/// How often something is tried again that another launcher's end can cross.
+const RACES: usize = 16;
+const PERIOD_MICROS: u64 = 100_000;
+/// The highest weight a group can have; `system` has ten times as much.
+const MAX_WEIGHT: u64 = 1000;
+
+struct Hierarchy {
+    controllers: Vec<String>,
+    root: OwnedFd,
+    /// Where the launcher was before it moved to `caisson/system`.
+    origin: String,
+}
+
+impl Hierarchy {
+    fn has(&self, controller: &str) -> bool {
+        self.controllers.iter().any(|c| c == controller)
+    }
+}
+
+/// The hierarchies of this host.
+pub struct Cgroups {
+    v1: Vec<Hierarchy>,
+    v2: Hierarchy,
+    /// Whether memory, pids and cpu are limited in v1.
+    limits_in_v1: bool,
+}
+
+/// One sandbox's folders and the descriptors that its processes need.
+pub struct SandboxCgroups {
+    /// `caisson/GROUP/SANDBOX`.
+    pub path: String,
+    /// v2 folder.
+    pub folder: OwnedFd,
+    /// v1 folders in the order memory, pids, cpu; empty on v2.
+    pub v1_folders: Vec<OwnedFd>,
+    /// `cgroup.procs` files, opened by root: writing `0` moves the writer in.
+    pub join: Vec<OwnedFd>,
+    /// Fires when the sandbox runs out of memory (v1).
+    pub oom_event: Option<OwnedFd>,
+}
+
+fn write_at(dir: BorrowedFd<'_>, path: &str, value: &str) -> io::Result<()> {
+    let file = rustix::fs::openat(dir, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(&file, value.as_bytes())?;
+    Ok(())
+}
+
+fn read_at(dir: BorrowedFd<'_>, path: &str) -> io::Result<String> {
+    let file = rustix::fs::openat(dir, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut text = String::new();
+    io::Read::read_to_string(&mut std::fs::File::from(file), &mut text)?;
+    Ok(text)
+}
+
+fn number_at(dir: BorrowedFd<'_>, path: &str) -> Option<u64> {
+    read_at(dir, path).ok()?.trim().parse().ok()
+}
+
+fn field(text: &str, key: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
+}
+
+fn make_folder(dir: BorrowedFd<'_>, path: &str) -> io::Result<()> {
+    match rustix::fs::mkdirat(dir, path, Mode::from_raw_mode(0o755)) {
+        Err(Errno::EXIST) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+fn open_folder(dir: BorrowedFd<'_>, path: &str) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(dir, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+impl Cgroups {
+    /// Finds the hierarchies, makes `caisson/system` and moves the calling process there.
+    pub fn open() -> Result<Self> {
+        let cgroups = Self::find()?;
+        let mut outcome = cgroups.settle();
+        for _ in 0..RACES {
+            match &outcome {
+                Err(e) if e.errno == libc::ENOENT => outcome = cgroups.settle(),
+                _ => break,
+            }
+        }
+        outcome.map(|()| cgroups)
+    }
+
+    fn find() -> Result<Self> {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").doing(|| "read mountinfo".into())?;
+        let own = std::fs::read_to_string("/proc/self/cgroup").doing(|| "read /proc/self/cgroup".into())?;
+        let mut v1 = Vec::new();
+        let mut v2 = None;
+        for line in mounts.lines() {
+            let Some((front, back)) = line.split_once(" - ") else { continue };
+            let (Some(root), Some(point)) = (front.split(' ').nth(3), front.split(' ').nth(4)) else { continue };
+            let mut back = back.split(' ');
+            let kind = back.next().unwrap_or_default();
+            let options = back.nth(1).unwrap_or_default();
+            if root != "/" || !kind.starts_with("cgroup") {
+                continue;
+            }
+            let controllers: Vec<String> = match kind {
+                "cgroup" => VIEWED
+                    .iter()
+                    .chain(&["blkio"])
+                    .filter(|c| options.split(',').any(|o| o == **c))
+                    .map(|c| (*c).to_string())
+                    .collect(),
+                _ => Vec::new(),
+            };
+            if kind == "cgroup" && controllers.is_empty() {
+                continue;
+            }
+            let opened = open_folder(sys::cwd(), point).doing(|| format!("open the cgroup mount {point}"))?;
+            let origin = origin_of(&own, &controllers);
+            let hierarchy = Hierarchy { controllers, root: opened, origin };
+            if kind == "cgroup2" {
+                v2.get_or_insert(hierarchy);
+            } else if !v1.iter().any(|h: &Hierarchy| h.controllers == hierarchy.controllers) {
+                v1.push(hierarchy);
+            }
+        }
+        let v2 = match v2 {
+            Some(found) => found,
+            None => Hierarchy { controllers: Vec::new(), root: mount_v2()?, origin: origin_of(&own, &[]) },
+        };
+        let on_v2 = read_at(v2.root.as_fd(), "cgroup.controllers").unwrap_or_default();
+        let limits_in_v2 = LIMITING.iter().all(|c| on_v2.split_whitespace().any(|o| o == *c));
+        let limits_in_v1 = LIMITING.iter().all(|c| v1.iter().any(|h| h.has(c)));
+        if !limits_in_v1 && !limits_in_v2 {
+            return Err(Error::new(
+                wire::ErrorKind::ErrorNotSupported,
+                "this host offers no memory, pids and cpu cgroup controllers, so limits cannot be enforced",
+            )
+            .remedy("mount cgroup v2 with these controllers; in a container grant a writable cgroup tree of its own"));
+        }
+        Ok(Self { v1: if limits_in_v2 { Vec::new() } else { v1 }, v2, limits_in_v1: !limits_in_v2 })
+    }
+
+    fn settle(&self) -> Result<()> {
+        let refused = |e: Error| {
+            e.remedy("run as root on the host; in a container give it a writable cgroup tree (for example `--privileged` with a private cgroup namespace)")
+        };
+        for hierarchy in self.v1.iter().chain([&self.v2]) {
+            for path in [TOP, SYSTEM] {
+                make_folder(hierarchy.root.as_fd(), path)
+                    .doing(|| format!("make the cgroup {path}"))
+                    .map_err(refused)?;
+                if hierarchy.has("cpuset") {
+                    inherit_cpuset(hierarchy.root.as_fd(), path).doing(|| format!("set up the cpuset of {path}"))?;
+                }
+            }
+        }
+        if !self.limits_in_v1 {
+            enable(self.v2.root.as_fd(), "")
+                .doing(|| "enable controllers at the root of cgroup v2".into())
+                .map_err(refused)?;
+            enable(self.v2.root.as_fd(), TOP).doing(|| "enable controllers in caisson".into()).map_err(refused)?;
+        }
+        self.set_cpu_weight(SYSTEM, MAX_WEIGHT * 10)?;
+        for hierarchy in self.v1.iter().chain([&self.v2]) {
+            write_at(hierarchy.root.as_fd(), &format!("{SYSTEM}/cgroup.procs"), "0")
+                .doing(|| format!("move into {SYSTEM}"))
+                .map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    /// Whether limits are in v1 hierarchies.
+    pub fn limits_in_v1(&self) -> bool {
+        self.limits_in_v1
+    }
+
+    fn v1_of(&self, controller: &str) -> Option<BorrowedFd<'_>> {
+        self.v1.iter().find(|h| h.has(controller)).map(|h| h.root.as_fd())
+    }
+
+    /// Roots of the distinct hierarchies that hold limits, memory first.
+    fn limiting(&self) -> Vec<BorrowedFd<'_>> {
+        if !self.limits_in_v1 {
+            return Vec::new();
+        }
+        self.v1.iter().filter(|h| LIMITING.iter().any(|c| h.has(c))).map(|h| h.root.as_fd()).collect()
+    }
+
+    /// The hierarchy that carries this controller's files, v1 or v2.
+    fn root_of(&self, controller: &str) -> Option<BorrowedFd<'_>> {
+        if self.limits_in_v1 { self.v1_of(controller) } else { Some(self.v2.root.as_fd()) }
+    }
+
+    fn set(&self, controller: &str, path: &str, file: &str, value: &str) -> Result<()> {
+        let Some(root) = self.root_of(controller) else {
+            return Err(Error::new(wire::ErrorKind::ErrorNotSupported, format!("no {controller} controller")));
+        };
+        write_at(root, &format!("{path}/{file}"), value).doing(|| format!("set {file} of {path} to {value}"))
+    }
+
+    fn set_cpu_weight(&self, path: &str, weight: u64) -> Result<()> {
+        if self.limits_in_v1 {
+            self.set("cpu", path, "cpu.shares", &(weight * 1024 / 100).clamp(2, 262_144).to_string())
+        } else {
+            self.set("cpu", path, "cpu.weight", &weight.clamp(1, 10_000).to_string())
+        }
+    }
+
+    fn set_cpu_quota(&self, path: &str, cpu_millis: u64) -> Result<()> {
+        let quota = cpu_millis * PERIOD_MICROS / 1000;
+        if self.limits_in_v1 {
+            let quota = if cpu_millis == 0 { "-1".into() } else { quota.to_string() };
+            self.set("cpu", path, "cpu.cfs_quota_us", &quota)
+        } else {
+            let quota = if cpu_millis == 0 { "max".into() } else { quota.to_string() };
+            self.set("cpu", path, "cpu.max", &format!("{quota} {PERIOD_MICROS}"))
+        }
+    }
+
+    fn set_memory(&self, path: &str, bytes: u64) -> Result<()> {
+        if !self.limits_in_v1 {
+            let value = if bytes == 0 { "max".into() } else { bytes.to_string() };
+            self.set("memory", path, "memory.max", &value)?;
+            // Absent where the kernel has no swap accounting: then there is nothing to limit, or `doctor` speaks of it.
+            let _ = self.set("memory", path, "memory.swap.max", "0");
+            return Ok(());
+        }
+        let value = if bytes == 0 { "-1".into() } else { bytes.to_string() };
+        self.set("memory", path, "memory.limit_in_bytes", &value)?;
+        if self.set("memory", path, "memory.memsw.limit_in_bytes", &value).is_err() {
+            let _ = self.set("memory", path, "memory.swappiness", "0");
+        }
+        Ok(())
+    }
+
+    fn set_pids(&self, path: &str, pids: u64) -> Result<()> {
+        let value = if pids == 0 { "max".into() } else { pids.to_string() };
+        self.set("pids", path, "pids.max", &value)
+    }
+
+    /// Makes the folders of a group if they are not there.
+    pub fn make_group(&self, group: &str) -> Result<()> {
+        let path = format!("{TOP}/{group}");
+        for root in self.limiting().into_iter().chain([self.v2.root.as_fd()]) {
+            make_folder(root, &path).doing(|| format!("make the cgroup {path}"))?;
+        }
+        if !self.limits_in_v1 {
+            enable(self.v2.root.as_fd(), &path).doing(|| format!("enable controllers in {path}"))?;
+        }
+        Ok(())
+    }
+
+    /// Sets a group's weight and ceilings; 0 means none.
+    pub fn limit_group(&self, request: &wire::SetGroup) -> Result<()> {
+        self.make_group(&request.group)?;
+        let path = format!("{TOP}/{}", request.group);
+        if request.weight > 0 {
+            self.set_cpu_weight(&path, u64::from(request.weight).min(MAX_WEIGHT))?;
+        }
+        self.set_cpu_quota(&path, request.cpu_millis)?;
+        self.set_memory(&path, request.memory_bytes)?;
+        self.set_pids(&path, request.pids)
+    }
+
+    /// Makes a sandbox's folders, without limits. `agent` is the host uid of its agent, which makes exec groups there.
+    pub fn make(&self, group: &str, sandbox: &str, agent: u32) -> Result<SandboxCgroups> {
+        let mut outcome = self.try_make(group, sandbox, agent);
+        // Another launcher that leaves removes a group's empty folder, maybe just before ours is in it.
+        for _ in 0..RACES {
+            match &outcome {
+                Err(e) if e.errno == libc::ENOENT => {
+                    self.remove(&format!("{TOP}/{group}/{sandbox}"));
+                    outcome = self.try_make(group, sandbox, agent);
+                }
+                _ => break,
+            }
+        }
+        outcome
+    }
+
+    fn try_make(&self, group: &str, sandbox: &str, agent: u32) -> Result<SandboxCgroups> {
+        self.make_group(group)?;
+        let path = format!("{TOP}/{group}/{sandbox}");
+        let step = || format!("make the cgroup {path}");
+        let v2 = self.v2.root.as_fd();
+        rustix::fs::mkdirat(v2, &path, Mode::from_raw_mode(0o755)).doing(step)?;
+        let mut join = Vec::new();
+        for root in self.limiting() {
+            rustix::fs::mkdirat(root, &path, Mode::from_raw_mode(0o755)).doing(step)?;
+            join.push(open_join(root, &format!("{path}/cgroup.procs")).doing(step)?);
+        }
+        if self.limits_in_v1 {
+            join.push(open_join(v2, &format!("{path}/cgroup.procs")).doing(step)?);
+        }
+        let mut v1_folders = Vec::new();
+        if self.limits_in_v1 {
+            for controller in LIMITING {
+                let Some(root) = self.v1_of(controller) else { continue };
+                v1_folders.push(open_folder(root, &path).doing(step)?);
+            }
+            if let Some(memory) = v1_folders.first() {
+                give(memory.as_fd(), "", agent).doing(step)?;
+            }
+        }
+        let folder = open_folder(v2, &path).doing(step)?;
+        give(folder.as_fd(), "", agent).doing(step)?;
+        // A process may be cloned into an exec's group by whoever may write the common ancestor's cgroup.procs.
+        give(folder.as_fd(), "cgroup.procs", agent).doing(step)?;
+        let oom_event = if self.limits_in_v1 { Some(self.oom_event(&path).doing(step)?) } else { None };
+        Ok(SandboxCgroups { path, folder, v1_folders, join, oom_event })
+    }
+
+    /// On v2 the spawner needs a leaf of its own before the sandbox's folder can hand controllers down.
+    /// Called by the child that is to become the spawner, which lives in the folder itself until then.
+    pub fn settle_spawner(&self, path: &str, agent: u32) -> io::Result<Option<OwnedFd>> {
+        if self.limits_in_v1 {
+            return Ok(None);
+        }
+        let v2 = self.v2.root.as_fd();
+        let leaf = format!("{path}/spawner");
+        make_folder(v2, &leaf)?;
+        let join = open_join(v2, &format!("{leaf}/cgroup.procs"))?;
+        rustix::io::write(&join, b"0")?;
+        enable(v2, path)?;
+        give(v2, &format!("{path}/cgroup.subtree_control"), agent)?;
+        Ok(Some(join))
+    }
+
+    /// v1 tells of an out-of-memory state by an eventfd.
+    fn oom_event(&self, path: &str) -> io::Result<OwnedFd> {
+        use std::os::fd::AsRawFd;
+        let event =
+            rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK)?;
+        let Some(root) = self.v1_of("memory") else { return Ok(event) };
+        let control = rustix::fs::openat(
+            root,
+            format!("{path}/memory.oom_control"),
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        let line = format!("{} {}", event.as_raw_fd(), control.as_raw_fd());
+        write_at(root, &format!("{path}/cgroup.event_control"), &line)?;
+        Ok(event)
+    }
+
+    /// Sets a sandbox's limits. The spawner counts as one process more. `device` is the disk's `major:minor`.
+    pub fn limit(&self, path: &str, limits: &wire::Limits, device: &str) -> Result<()> {
+        self.set_memory(path, limits.memory_bytes)?;
+        self.set_pids(path, limits.pids + 1)?;
+        self.set_cpu_quota(path, limits.cpu_millis)?;
+        if limits.io_bytes_per_second > 0 {
+            self.limit_io(path, limits.io_bytes_per_second, device)?;
+        }
+        Ok(())
+    }
+
+    fn limit_io(&self, path: &str, rate: u64, device: &str) -> Result<()> {
+        if !self.limits_in_v1 {
+            return self.set("io", path, "io.max", &format!("{device} rbps={rate} wbps={rate}")).map_err(|e| {
+                Error { kind: wire::ErrorKind::ErrorNotSupported, ..e }
+                    .remedy("this host's cgroup v2 has no io controller: leave the I/O rate out")
+            });
+        }
+        let Some(root) = self.v1_of("blkio") else {
+            return Err(Error::new(
+                wire::ErrorKind::ErrorNotSupported,
+                "this host has no blkio controller: leave the I/O rate out",
+            ));
+        };
+        for folder in [path.rsplit_once('/').map_or(TOP, |(group, _)| group), path] {
+            make_folder(root, folder).doing(|| format!("make the blkio cgroup {folder}"))?;
+        }
+        for file in ["blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"] {
+            self.set("blkio", path, file, &format!("{device} {rate}"))?;
+        }
+        Ok(())
+    }
+
+    /// `cgroup.procs` of the sandbox's blkio folder, made by `limit` when an I/O rate was asked on v1.
+    pub fn join_io(&self, path: &str) -> Option<OwnedFd> {
+        open_join(self.v1_of("blkio")?, &format!("{path}/cgroup.procs")).ok()
+    }
+
+    /// Read-only mounts that show the calling process, in its cgroup namespace, what its limits are; with the name of
+    /// the folder beneath /sys/fs/cgroup, which is empty on v2.
+    pub fn views(&self) -> Result<Vec<(&'static str, OwnedFd)>> {
+        let attrs = sys::ATTR_RDONLY | sys::ATTR_NOSUID | sys::ATTR_NODEV | sys::ATTR_NOEXEC;
+        if !self.limits_in_v1 {
+            let mount =
+                sys::NewFs::open(c"cgroup2").and_then(|fs| fs.mount(attrs)).doing(|| "mount a cgroup view".into())?;
+            return Ok(vec![("", mount)]);
+        }
+        let mut views = Vec::new();
+        for name in VIEWED {
+            let Some(hierarchy) = self.v1.iter().find(|h| h.has(name)) else { continue };
+            let mount = view_of(hierarchy, attrs).doing(|| format!("mount a view of the {name} cgroup"))?;
+            views.push((name, mount));
+        }
+        Ok(views)
+    }
+
+    /// Whether a process is left anywhere in the sandbox.
+    pub fn populated(&self, path: &str) -> bool {
+        read_at(self.v2.root.as_fd(), &format!("{path}/cgroup.events")).is_ok_and(|t| field(&t, "populated") == Some(1))
+    }
+
+    /// Kills whatever is left; used beside the pid namespace, and for leftovers of a dead launcher.
+    pub fn kill(&self, path: &str) {
+        let _ = write_at(self.v2.root.as_fd(), &format!("{path}/cgroup.kill"), "1");
+    }
+
+    /// What the sandbox has used so far; wall time and disk are the caller's to fill in.
+    pub fn usage(&self, path: &str) -> wire::SandboxUsage {
+        let v2 = self.v2.root.as_fd();
+        let cpu = read_at(v2, &format!("{path}/cpu.stat")).unwrap_or_default();
+        let mut usage = wire::SandboxUsage { cpu_micros: field(&cpu, "usage_usec").unwrap_or(0), ..Default::default() };
+        if self.limits_in_v1 {
+            if let Some(root) = self.v1_of("cpu") {
+                let text = read_at(root, &format!("{path}/cpu.stat")).unwrap_or_default();
+                usage.cpu_throttled_micros = field(&text, "throttled_time").unwrap_or(0) / 1000;
+            }
+            if let Some(root) = self.v1_of("memory") {
+                usage.peak_memory_bytes = number_at(root, &format!("{path}/memory.max_usage_in_bytes")).unwrap_or(0);
+            }
+        } else {
+            usage.cpu_throttled_micros = field(&cpu, "throttled_usec").unwrap_or(0);
+            usage.peak_memory_bytes = number_at(v2, &format!("{path}/memory.peak")).unwrap_or(0);
+        }
+        usage
+    }
+
+    /// Memory in bytes and processes, now.
+    pub fn current(&self, path: &str) -> (u64, u64) {
+        let memory = if self.limits_in_v1 { "memory.usage_in_bytes" } else { "memory.current" };
+        let read = |controller, file: &str| {
+            self.root_of(controller).and_then(|root| number_at(root, &format!("{path}/{file}"))).unwrap_or(0)
+        };
+        (read("memory", memory), read("pids", "pids.current").saturating_sub(1))
+    }
+
+    /// Removes a sandbox's folders; false while something still holds them.
+    pub fn remove(&self, path: &str) -> bool {
+        let mut all = true;
+        for root in self.limiting().into_iter().chain(self.v1_of("blkio")).chain([self.v2.root.as_fd()]) {
+            all &= remove_tree(root, path);
+        }
+        all
+    }
+
+    /// Goes back to where the launcher came from and removes what is empty. Called once, at an orderly end.
+    pub fn leave(&self) {
+        for hierarchy in self.v1.iter().chain([&self.v2]) {
+            let root = hierarchy.root.as_fd();
+            let origin = hierarchy.origin.trim_start_matches('/');
+            let procs = if origin.is_empty() { "cgroup.procs".to_string() } else { format!("{origin}/cgroup.procs") };
+            if write_at(root, &procs, "0").is_err() {
+                let _ = write_at(root, "cgroup.procs", "0");
+            }
+            remove_empty_below(root, TOP);
+        }
+    }
+}
+
+fn origin_of(own: &str, controllers: &[String]) -> String {
+    own.lines()
+        .filter_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            Some((parts.next()?, parts.next()?))
+        })
+        .find(|(names, _)| match controllers.first() {
+            Some(first) => names.split(',').any(|n| n == first),
+            None => names.is_empty(),
+        })
+        .map_or_else(|| "/".into(), |(_, path)| path.to_string())
+}
+
+fn mount_v2() -> Result<OwnedFd> {
+    sys::NewFs::open(c"cgroup2").and_then(|fs| fs.mount(0)).doing(|| "mount cgroup v2 privately".into())
+}
+
+fn view_of(hierarchy: &Hierarchy, attrs: u64) -> io::Result<OwnedFd> {
+    let mut fs = sys::NewFs::open(c"cgroup")?;
+    for controller in &hierarchy.controllers {
+        let name = std::ffi::CString::new(controller.as_str())?;
+        fs = fs.flag(&name)?;
+    }
+    fs.mount(attrs)
+}
+
+fn open_join(root: BorrowedFd<'_>, path: &str) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(root, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+fn give(dir: BorrowedFd<'_>, path: &str, uid: u32) -> io::Result<()> {
+    let flags = if path.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::empty() };
+    Ok(rustix::fs::chownat(
+        dir,
+        path,
+        Some(rustix::fs::Uid::from_raw(uid)),
+        Some(rustix::fs::Gid::from_raw(uid)),
+        flags,
+    )?)
+}
+
+/// Hands the limiting controllers, and io where there is one, down to the children of `path`.
+fn enable(root: BorrowedFd<'_>, path: &str) -> io::Result<()> {
+    let file =
+        if path.is_empty() { "cgroup.subtree_control".to_string() } else { format!("{path}/cgroup.subtree_control") };
+    let have = read_at(root, &file)?;
+    let missing: Vec<_> =
+        LIMITING.iter().filter(|c| !have.split_whitespace().any(|h| h == **c)).map(|c| format!("+{c}")).collect();
+    if !missing.is_empty() {
+        write_at(root, &file, &missing.join(" "))?;
+    }
+    let _ = write_at(root, &file, "+io");
+    Ok(())
+}
+
+fn inherit_cpuset(root: BorrowedFd<'_>, path: &str) -> io::Result<()> {
+    let parent = path.rsplit_once('/').map_or(String::new(), |(p, _)| format!("{p}/"));
+    for file in ["cpuset.cpus", "cpuset.mems"] {
+        if read_at(root, &format!("{path}/{file}"))?.trim().is_empty() {
+            write_at(root, &format!("{path}/{file}"), read_at(root, &format!("{parent}{file}"))?.trim())?;
+        }
+    }
+    Ok(())
+}
+
+fn children(root: BorrowedFd<'_>, path: &str) -> Vec<String> {
+    let Ok(folder) = open_folder(root, path) else { return Vec::new() };
+    let Ok(entries) = rustix::fs::Dir::read_from(&folder) else { return Vec::new() };
+    entries
+        .filter_map(|e| e.ok())
+        .filter(|e| e.file_type() == rustix::fs::FileType::Directory)
+        .filter_map(|e| e.file_name().to_str().ok().map(str::to_string))
+        .filter(|n| n != "." && n != "..")
+        .collect()
+}
+
+/// Removes a folder and those beneath it, deepest first; true when it is gone.
+fn remove_tree(root: BorrowedFd<'_>, path: &str) -> bool {
+    match rustix::fs::unlinkat(root, path, AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT) => return true,
+        Err(_) => {}
+    }
+    for child in children(root, path) {
+        remove_tree(root, &format!("{path}/{child}"));
+    }
+    matches!(rustix::fs::unlinkat(root, path, AtFlags::REMOVEDIR), Ok(()) | Err(Errno::NOENT))
+}
+
+/// Removes group folders that nobody uses, `system` and the top; what another launcher still uses refuses by itself.
+fn remove_empty_below(root: BorrowedFd<'_>, top: &str) {
+    for child in children(root, top) {
+        let _ = rustix::fs::unlinkat(root, format!("{top}/{child}"), AtFlags::REMOVEDIR);
+    }
+    let _ = rustix::fs::unlinkat(root, top, AtFlags::REMOVEDIR);
+}

@@ -1,0 +1,305 @@
+//! The writable layer of a sandbox: an ext4 image of a fixed size and inode count on a loop device, so that bytes and
+//! inodes are capped and files never count as memory.
+//!
+//! A blank is made once per size by `mke2fs` and kept in the state folder. Each sandbox gets a copy in an unnamed file,
+//! attached with autoclear and mounted detached: when the last descriptor goes, mount, device and file go with it,
+//! also after a SIGKILL. A few mounted copies of the usual size are kept ready; each is used once.
+
+use crate::error::{Doing, Error, Result};
+use crate::sys;
+use caisson_wire::launcher as wire;
+use rustix::fs::{Mode, OFlags};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+
+const LOOP_CTL_GET_FREE: u64 = 0x4C82;
+const LOOP_CONFIGURE: u64 = 0x4C0A;
+const LO_FLAGS_AUTOCLEAR: u32 = 4;
+/// Smallest and largest disk, in bytes.
+pub const SIZES: std::ops::RangeInclusive<u64> = 4 << 20..=1 << 40;
+/// Changes when the layout of a blank does.
+const LAYOUT: u32 = 1;
+/// Mounted copies of the last used shape that are kept ready.
+const STOCK: usize = 6;
+
+/// Size and inode count of a disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Bytes of the image.
+    pub bytes: u64,
+    /// Inodes.
+    pub inodes: u64,
+}
+
+/// A mounted disk, not attached anywhere.
+pub struct Disk {
+    /// The detached mount; its root holds `u` (upper) and `w` (work).
+    pub mount: OwnedFd,
+    /// `major:minor` of the loop device.
+    pub device: String,
+    shape: Shape,
+}
+
+impl Disk {
+    /// Bytes and inodes in use, or `None` when the file system does not answer.
+    pub fn used(&self) -> Option<(u64, u64)> {
+        let stat = rustix::fs::fstatvfs(&self.mount).ok()?;
+        Some(((stat.f_blocks - stat.f_bfree) * stat.f_frsize, stat.f_files - stat.f_ffree))
+    }
+}
+
+#[repr(C)]
+struct LoopInfo64 {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    sizelimit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    file_name: [u8; 64],
+    crypt_name: [u8; 64],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+}
+
+#[repr(C)]
+struct LoopConfig {
+    fd: u32,
+    block_size: u32,
+    info: LoopInfo64,
+    reserved: [u64; 8],
+}
+
+/// Makes disks; owned by one thread.
+pub struct Maker {
+    folder: PathBuf,
+}
+
+impl Maker {
+    /// Keeps blanks in `state/disk`.
+    pub fn new(state: &Path) -> Result<Self> {
+        let folder = state.join("disk");
+        std::fs::create_dir_all(&folder).doing(|| format!("make {}", folder.display()))?;
+        Ok(Self { folder })
+    }
+
+    /// A fresh disk.
+    pub fn make(&self, shape: Shape) -> Result<Disk> {
+        let blank = self.blank(shape)?;
+        let image = self.copy(&blank).doing(|| format!("copy the blank disk {}", blank.display()))?;
+        let (device, number) = attach_loop(&image).doing(|| "attach a loop device".into()).map_err(|e| {
+            e.remedy("the loop module must be loaded and /dev/loop-control present; in a container grant /dev/loop*")
+        })?;
+        let source = std::ffi::CString::new(format!("/dev/loop{number}")).unwrap_or_default();
+        let mount = sys::NewFs::open(c"ext4")
+            .and_then(|fs| fs.set(c"source", &source))
+            .and_then(|fs| fs.flag(c"noinit_itable"))
+            .and_then(|fs| fs.flag(c"nobarrier"))
+            .and_then(|fs| fs.mount(sys::ATTR_NOSUID | sys::ATTR_NODEV))
+            .doing(|| format!("mount /dev/loop{number} as ext4"))?;
+        // The mount keeps the device open; ours may go.
+        drop(device);
+        Ok(Disk { mount, device: format!("7:{number}"), shape })
+    }
+
+    /// The blank of this shape, made when it is not there.
+    fn blank(&self, shape: Shape) -> Result<PathBuf> {
+        let path = self.folder.join(format!("blank-v{LAYOUT}-{}-{}.img", shape.bytes, shape.inodes));
+        if !path.exists() {
+            self.make_blank(shape, &path)?;
+        }
+        Ok(path)
+    }
+
+    fn make_blank(&self, shape: Shape, path: &Path) -> Result<()> {
+        let unique =
+            format!("{}.{}", std::process::id(), path.file_name().and_then(|n| n.to_str()).unwrap_or_default());
+        let tree = self.folder.join(format!("tree-{unique}"));
+        let image = self.folder.join(format!("new-{unique}"));
+        let made = plant(&tree).doing(|| format!("make {}", tree.display())).and_then(|()| mkfs(shape, &tree, &image));
+        let _ = std::fs::remove_dir_all(&tree);
+        let made = made.and_then(|()| std::fs::rename(&image, path).doing(|| format!("name {}", path.display())));
+        if made.is_err() {
+            let _ = std::fs::remove_file(&image);
+        }
+        made
+    }
+
+    /// Copies what is allocated into an unnamed file.
+    fn copy(&self, blank: &Path) -> io::Result<OwnedFd> {
+        let from = std::fs::File::open(blank)?;
+        let size = from.metadata()?.len();
+        let to =
+            rustix::fs::open(&self.folder, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)?;
+        if rustix::fs::ioctl_ficlone(&to, &from).is_ok() {
+            return Ok(to);
+        }
+        rustix::fs::ftruncate(&to, size)?;
+        let mut at = 0;
+        while let Ok(start) = rustix::fs::seek(&from, rustix::fs::SeekFrom::Data(at)) {
+            let end = rustix::fs::seek(&from, rustix::fs::SeekFrom::Hole(start))?;
+            copy_range(from.as_fd(), to.as_fd(), start, end)?;
+            at = end;
+        }
+        Ok(to)
+    }
+}
+
+fn copy_range(from: BorrowedFd<'_>, to: BorrowedFd<'_>, start: u64, end: u64) -> io::Result<()> {
+    let mut buffer = vec![0u8; ((end - start) as usize).min(1 << 20)];
+    let mut at = start;
+    while at < end {
+        let want = buffer.len().min((end - at) as usize);
+        let got = rustix::io::pread(from, &mut buffer[..want], at)?;
+        if got == 0 {
+            break;
+        }
+        rustix::io::pwrite(to, &buffer[..got], at)?;
+        at += got as u64;
+    }
+    Ok(())
+}
+
+/// What every disk starts with. Owners are ids as seen inside; the mount maps them.
+fn plant(tree: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let _ = std::fs::remove_dir_all(tree);
+    for (path, owner, mode) in [
+        ("", 0, 0o755),
+        ("u", 0, 0o755),
+        ("w", 0, 0o700),
+        ("u/work", 1000, 0o755),
+        ("u/home", 0, 0o755),
+        ("u/home/sandbox", 1000, 0o755),
+    ] {
+        let path = tree.join(path);
+        std::fs::create_dir_all(&path)?;
+        chown(&path, Some(owner), Some(owner))?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
+
+fn mkfs(shape: Shape, tree: &Path, image: &Path) -> Result<()> {
+    let file = std::fs::File::create(image).doing(|| format!("make {}", image.display()))?;
+    file.set_len(shape.bytes).doing(|| format!("size {}", image.display()))?;
+    let output = Command::new("/usr/sbin/mke2fs")
+        .env_clear()
+        .args(["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-I", "256"])
+        .args(["-O", "^has_journal,^resize_inode,^metadata_csum,uninit_bg,sparse_super2,^64bit,^orphan_file"])
+        .args(["-E", "lazy_itable_init=1,packed_meta_blocks=1,num_backup_sb=0,nodiscard,root_owner=0:0"])
+        .args(["-N", &shape.inodes.to_string(), "-d"])
+        .arg(tree)
+        .arg(image)
+        .output()
+        .doing(|| "run mke2fs".into())
+        .map_err(|e| e.remedy("install e2fsprogs"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+    Err(Error::new(
+        wire::ErrorKind::ErrorSetup,
+        format!("mke2fs could not make a disk of {} bytes with {} inodes: {said}", shape.bytes, shape.inodes),
+    ))
+}
+
+fn attach_loop(image: &OwnedFd) -> io::Result<(OwnedFd, i32)> {
+    let control = rustix::fs::open("/dev/loop-control", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    for _ in 0..64 {
+        let number = sys::ioctl_value(control.as_fd(), LOOP_CTL_GET_FREE, 0)?;
+        let device = open_loop(number)?;
+        // SAFETY: all-zero is a valid LoopConfig.
+        let mut config: LoopConfig = unsafe { std::mem::zeroed() };
+        config.fd = image.as_raw_fd() as u32;
+        config.block_size = 4096;
+        config.info.flags = LO_FLAGS_AUTOCLEAR;
+        // SAFETY: LoopConfig has the layout of struct loop_config in linux/loop.h.
+        match unsafe { sys::ioctl_struct(device.as_fd(), LOOP_CONFIGURE, &mut config) } {
+            Ok(()) => return Ok((device, number)),
+            // Another process was faster with this device.
+            Err(e) if e.raw_os_error() == Some(libc::EBUSY) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Err(io::Error::from_raw_os_error(libc::EBUSY))
+}
+
+fn open_loop(number: i32) -> io::Result<OwnedFd> {
+    let path = format!("/dev/loop{number}");
+    let open = || rustix::fs::open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
+    match open() {
+        Err(rustix::io::Errno::NOENT) => {
+            // No devtmpfs that makes the node for us.
+            let device = rustix::fs::makedev(7, number as u32);
+            let _ = rustix::fs::mknodat(
+                rustix::fs::CWD,
+                &path,
+                rustix::fs::FileType::BlockDevice,
+                Mode::RUSR | Mode::WUSR,
+                device,
+            );
+            Ok(open()?)
+        }
+        other => Ok(other?),
+    }
+}
+
+/// Keeps mounted disks ready; a thread of its own makes them.
+pub struct Stock {
+    ready: Receiver<Disk>,
+    wanted: Sender<Shape>,
+    maker: Maker,
+}
+
+impl Stock {
+    /// Starts the thread; the first disks are of `shape`.
+    pub fn start(state: &Path, shape: Shape) -> Result<Self> {
+        let maker = Maker::new(state)?;
+        // So that a missing tool or module is said at the start, not at the first sandbox.
+        let first = maker.make(shape)?;
+        let (give, ready) = sync_channel(STOCK - 1);
+        let (wanted, shapes) = channel();
+        let _ = give.send(first);
+        let own = Maker::new(state)?;
+        std::thread::Builder::new()
+            .name("disk-stock".into())
+            .spawn(move || fill(&own, shape, &shapes, &give))
+            .doing(|| "start a thread".into())?;
+        Ok(Self { ready, wanted, maker })
+    }
+
+    /// A disk of this shape: from the stock when one fits, else made now.
+    pub fn take(&self, shape: Shape) -> Result<Disk> {
+        while let Ok(disk) = self.ready.try_recv() {
+            if disk.shape == shape {
+                return Ok(disk);
+            }
+            let _ = self.wanted.send(shape);
+        }
+        self.maker.make(shape)
+    }
+}
+
+fn fill(maker: &Maker, mut shape: Shape, shapes: &Receiver<Shape>, give: &SyncSender<Disk>) {
+    loop {
+        while let Ok(newer) = shapes.try_recv() {
+            shape = newer;
+        }
+        match maker.make(shape) {
+            Ok(disk) => {
+                if give.send(disk).is_err() {
+                    return;
+                }
+            }
+            // The next `take` meets the same error and reports it.
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(200)),
+        }
+    }
+}

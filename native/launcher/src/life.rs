@@ -1,0 +1,474 @@
+//! The life of sandboxes in the launcher's loop: parked, made, ended, cleared, and what time does to them.
+
+use crate::disk::{Disk, Shape};
+use crate::error::{Doing, Error, Result};
+use crate::janitor::Leftover;
+use crate::request;
+use crate::sandbox::{Asker, Sandbox, State};
+use crate::seat::{self, Report};
+use crate::server::{Server, Source, add, find, find_for, no_sandbox};
+use crate::sys;
+use caisson_wire::launcher::{self as wire, reply};
+use prost::Message;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Sandboxes that wait for a `Create`, per launcher.
+const MAX_PARKED: usize = 16;
+/// How long a killed sandbox may take before it counts as stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(10);
+/// How long a child that is joining may take to end after process 1.
+const JOINING_ENDS: Duration = Duration::from_secs(1);
+/// Free bytes that the state folder's disk must keep.
+const KEEP_FREE: u64 = 512 << 20;
+
+impl Server {
+    pub(crate) fn prepare(&mut self, owner: u64, prepare: &wire::Prepare) -> Result<()> {
+        request::group_id(&prepare.group)?;
+        for id in &prepare.sandboxes {
+            request::sandbox_id(id)?;
+            let parked = self.sandboxes.values().filter(|s| matches!(s.state, State::Parked)).count();
+            if parked >= MAX_PARKED || self.sandboxes.contains_key(id) {
+                continue;
+            }
+            // A hint: what cannot be parked now is made, or refused, at its Create.
+            let _ = self.park(&prepare.group, id, owner);
+        }
+        Ok(())
+    }
+
+    fn park(&mut self, group: &str, id: &str, owner: u64) -> Result<()> {
+        let base = self.parts.ids.take()?;
+        let parked = self.parts.ids.login().and_then(|login| {
+            self.parts.journal.intend(id, &format!("caisson/{group}/{id}"))?;
+            Sandbox::park(&self.parts.cgroups, self.parts.agent.as_fd(), group, id, base, login, owner)
+        });
+        let sandbox = match parked {
+            Ok(sandbox) => sandbox,
+            Err(error) => {
+                self.parts.janitor.clear(Leftover {
+                    id: id.into(),
+                    path: format!("caisson/{group}/{id}"),
+                    uid_base: base,
+                    disk: None,
+                });
+                return Err(error);
+            }
+        };
+        let mut sandbox = sandbox;
+        sandbox.owner_uid = self.uid_of(owner);
+        let sockets = [(&sandbox.user, Source::User(id.into())), (&sandbox.root, Source::Root(id.into()))];
+        for (child, source) in sockets {
+            if let Some(child) = child {
+                add(&self.epoll, &mut self.sources, &mut self.next_token, child.socket.as_fd(), source)?;
+            }
+        }
+        self.sandboxes.insert(id.into(), sandbox);
+        Ok(())
+    }
+
+    pub(crate) fn create(&mut self, asker: Asker, create: wire::Create) -> Result<()> {
+        request::create(&create)?;
+        self.check_room()?;
+        let id = create.sandbox.clone();
+        let uid = self.uid_of(asker.conn);
+        match self.sandboxes.get(&id) {
+            None => self.park(&create.group, &id, asker.conn)?,
+            Some(s) if matches!(s.state, State::Parked) && s.group == create.group && s.owner_uid == uid => {}
+            Some(_) => return Err(Error::new(wire::ErrorKind::ErrorExists, format!("sandbox {id} exists"))),
+        }
+        let now = Instant::now();
+        let sandbox = find(&mut self.sandboxes, &id)?;
+        let after = |millis: u64| if millis == 0 { None } else { now.checked_add(Duration::from_millis(millis)) };
+        sandbox.owner = asker.conn;
+        sandbox.leased = create.leased;
+        sandbox.lease = if create.leased { after(create.lease_millis) } else { None };
+        sandbox.max_life = after(create.max_life_millis);
+        sandbox.started = now;
+        sandbox.state = State::Creating(asker);
+        sandbox.request = Some(create);
+        if sandbox.is_parked() {
+            self.go(&id);
+        }
+        Ok(())
+    }
+
+    fn check_room(&self) -> Result<()> {
+        let stat = rustix::fs::statvfs(&self.parts.state).doing(|| "ask for free disk".into())?;
+        let free = stat.f_bavail * stat.f_frsize;
+        if free < KEEP_FREE {
+            return Err(Error::new(
+                wire::ErrorKind::ErrorNoCapacity,
+                format!(
+                    "the host's disk has {} MiB free, below the {} MiB that must stay",
+                    free >> 20,
+                    KEEP_FREE >> 20
+                ),
+            )
+            .remedy(format!("make room on the disk of {}", self.parts.state.display())));
+        }
+        Ok(())
+    }
+
+    fn go(&mut self, id: &str) {
+        let outcome = self.try_go(id);
+        if let Err(error) = outcome {
+            self.fail_creation(id, &error);
+        }
+    }
+
+    fn try_go(&mut self, id: &str) -> Result<()> {
+        let sandbox = find(&mut self.sandboxes, id)?;
+        let Some(request) = &sandbox.request else { return Ok(()) };
+        let shape: Shape = request::create(request)?;
+        let disk: Disk = self.parts.stock.take(shape)?;
+        sandbox.go(&self.parts.cgroups, disk)?;
+        if let Some(life) = &sandbox.life {
+            add(&self.epoll, &mut self.sources, &mut self.next_token, life.as_fd(), Source::Life(id.into()))?;
+        }
+        Ok(())
+    }
+
+    fn fail_creation(&mut self, id: &str, error: &Error) {
+        let Some(sandbox) = self.sandboxes.get(id) else { return };
+        if let State::Creating(asker) = sandbox.state {
+            self.refuse(asker, error);
+        }
+        self.end(id, wire::EndReason::EndEngineFailed, &error.message.clone());
+    }
+
+    pub(crate) fn user_report(&mut self, token: u64, id: &str) {
+        let Some(sandbox) = self.sandboxes.get_mut(id) else { return self.forget(token) };
+        let Some(child) = &sandbox.user else { return self.forget(token) };
+        match seat::receive(child.socket.as_fd()) {
+            Ok(Report::Parked { login, fds }) => {
+                let outcome = sandbox.set_parked(&self.parts.cgroups, login, fds);
+                let creating = matches!(sandbox.state, State::Creating(_));
+                match outcome {
+                    Ok(()) if creating => self.go(id),
+                    Ok(()) => {}
+                    Err(error) => self.fail_creation(id, &error),
+                }
+            }
+            Ok(Report::Failed { step, error }) => self.child_failed(id, &step, &error),
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
+            _ => {
+                // It joined and is done, or it died.
+                let joined = matches!(sandbox.state, State::Running | State::Ending);
+                self.forget(token);
+                if let Some(sandbox) = self.sandboxes.get_mut(id) {
+                    sandbox.user = None;
+                }
+                self.finish_if_dead(id);
+                if !joined {
+                    let gone = Error::new(
+                        wire::ErrorKind::ErrorSetup,
+                        "the child that was parked in the sandbox's cgroups died",
+                    );
+                    self.fail_creation(id, &gone);
+                }
+            }
+        }
+    }
+
+    fn child_failed(&mut self, id: &str, step: &str, error: &std::io::Error) {
+        let error = Error {
+            kind: wire::ErrorKind::ErrorSetup,
+            message: format!("could not {step}: {error}"),
+            remedy: String::new(),
+            errno: error.raw_os_error().unwrap_or(0),
+        };
+        self.fail_creation(id, &error);
+    }
+
+    pub(crate) fn root_report(&mut self, token: u64, id: &str) {
+        let Some(sandbox) = self.sandboxes.get_mut(id) else { return self.forget(token) };
+        let Some(child) = &sandbox.root else { return self.forget(token) };
+        match seat::receive(child.socket.as_fd()) {
+            Ok(Report::Cloned { pid, pidfd, usr_mapped }) => {
+                if !usr_mapped {
+                    sandbox
+                        .degraded
+                        .push("files of /usr appear to belong to nobody: its file system cannot be idmapped".into());
+                }
+                let watched = add(
+                    &self.epoll,
+                    &mut self.sources,
+                    &mut self.next_token,
+                    pidfd.as_fd(),
+                    Source::Process(id.into()),
+                );
+                sandbox.pid = pid;
+                sandbox.process = Some(pidfd);
+                if matches!(sandbox.state, State::Ending) {
+                    sandbox.kill();
+                } else if let Err(error) = watched {
+                    self.fail_creation(id, &error);
+                }
+            }
+            Ok(Report::Rooted) => self.rooted(id),
+            Ok(Report::Failed { step, error }) => self.child_failed(id, &step, &error),
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
+            _ => {
+                let creating = matches!(sandbox.state, State::Creating(_) | State::Parked);
+                self.forget(token);
+                if let Some(sandbox) = self.sandboxes.get_mut(id) {
+                    sandbox.root = None;
+                }
+                if creating {
+                    self.fail_creation(
+                        id,
+                        &Error::new(wire::ErrorKind::ErrorSetup, "process 1 died while it was set up"),
+                    );
+                }
+            }
+        }
+    }
+
+    fn rooted(&mut self, id: &str) {
+        let Some(sandbox) = self.sandboxes.get_mut(id) else { return };
+        let State::Creating(asker) = sandbox.state else { return };
+        match sandbox.rooted(&self.parts.cgroups) {
+            Ok(created) => {
+                let waiting = std::mem::take(&mut sandbox.waiting);
+                for (_, socket, min_epoch) in waiting {
+                    // A connection that cannot be handed over closes, which its client sees.
+                    let _ = sandbox.attach(&socket, min_epoch);
+                }
+                self.answer(asker, reply::Body::Created(created));
+            }
+            Err(error) => self.fail_creation(id, &error),
+        }
+    }
+
+    pub(crate) fn life_event(&mut self, token: u64, id: &str) {
+        let Some(sandbox) = self.sandboxes.get_mut(id) else { return self.forget(token) };
+        let Some(life) = &sandbox.life else { return self.forget(token) };
+        let mut buffer = [0u8; 4096];
+        match sys::receive_packet(life.as_fd(), &mut buffer) {
+            Ok((1.., fds)) if !fds.is_empty() => {} // Nobody asked for descriptors; they close here.
+            Ok((length @ 1.., _)) => {
+                if let Ok(notice) = caisson_wire::agent::AgentNotice::decode(&buffer[..length]) {
+                    if !notice.fault.is_empty() {
+                        sandbox.detail = notice.fault.chars().filter(|c| !c.is_control()).take(300).collect();
+                    }
+                }
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
+            // An agent without its life channel is none.
+            _ => {
+                // When it died, its pidfd tells more.
+                let alive = sandbox.process.as_ref().is_some_and(|p| !is_dead(p));
+                self.forget(token);
+                if alive {
+                    self.end(id, wire::EndReason::EndEngineFailed, "the agent closed its life channel");
+                }
+            }
+        }
+    }
+
+    pub(crate) fn process_ended(&mut self, token: u64, id: &str) {
+        self.forget(token);
+        let Some(sandbox) = self.sandboxes.get_mut(id) else { return };
+        let how = sandbox.process.as_ref().map_or_else(String::new, |process| sys::reap(process.as_fd()));
+        if let State::Creating(_) = sandbox.state {
+            let detail = if sandbox.detail.is_empty() {
+                "process 1 died while it was set up".into()
+            } else {
+                sandbox.detail.clone()
+            };
+            self.fail_creation(id, &Error::new(wire::ErrorKind::ErrorSetup, detail));
+        } else {
+            self.end(id, wire::EndReason::EndEngineFailed, &format!("process 1 ended {how}"));
+        }
+        if let Some(sandbox) = self.sandboxes.get_mut(id) {
+            sandbox.process = None;
+        }
+        self.finish_if_dead(id);
+    }
+
+    pub(crate) fn destroy(&mut self, asker: Asker, uid: u32, id: &str) -> Result<()> {
+        let sandbox = find_for(&mut self.sandboxes, id, uid)?;
+        if matches!(sandbox.state, State::Parked) {
+            return Err(no_sandbox(id));
+        }
+        sandbox.destroyers.push(asker);
+        self.end(id, wire::EndReason::EndDeleted, "");
+        Ok(())
+    }
+
+    /// Starts the end; the first reason stays.
+    pub(crate) fn end(&mut self, id: &str, reason: wire::EndReason, detail: &str) {
+        let Some(sandbox) = self.sandboxes.get_mut(id) else { return };
+        if !matches!(sandbox.state, State::Ending) {
+            sandbox.reason = reason;
+            if sandbox.detail.is_empty() {
+                sandbox.detail = detail.into();
+            }
+            if let State::Creating(asker) = sandbox.state {
+                let error =
+                    Error::new(wire::ErrorKind::ErrorBusy, format!("sandbox {id} ended while it was made: {detail}"));
+                // After a refusal this second answer has no reader; a destroyed creation needs it.
+                if reason != wire::EndReason::EndEngineFailed {
+                    self.refuse(asker, &error);
+                }
+            }
+            self.detach_children(id);
+            if let Some(sandbox) = self.sandboxes.get_mut(id) {
+                sandbox.kill();
+            }
+        }
+        self.finish_if_dead(id);
+    }
+
+    /// Children die with `kill`; their channels must leave the epoll first.
+    fn detach_children(&mut self, id: &str) {
+        let joining = self.sandboxes.get(id).is_some_and(|s| s.joining);
+        let tokens: Vec<_> = self
+            .sources
+            .iter()
+            .filter(|(_, s)| match s {
+                Source::User(i) => i == id && !joining,
+                Source::Root(i) => i == id,
+                _ => false,
+            })
+            .map(|(t, _)| *t)
+            .collect();
+        // A process 1 that was cloned but not yet reported would be missed.
+        if let Some(sandbox) = self.sandboxes.get_mut(id) {
+            if let (None, Some(root)) = (&sandbox.process, &sandbox.root) {
+                if let Ok(Report::Cloned { pid, pidfd, .. }) = seat::receive(root.socket.as_fd()) {
+                    let _ = add(
+                        &self.epoll,
+                        &mut self.sources,
+                        &mut self.next_token,
+                        pidfd.as_fd(),
+                        Source::Process(id.into()),
+                    );
+                    sandbox.pid = pid;
+                    sandbox.process = Some(pidfd);
+                }
+            }
+        }
+        for token in tokens {
+            self.forget(token);
+        }
+    }
+
+    /// When all processes are dead: answers and hands the rest to the janitor.
+    fn finish_if_dead(&mut self, id: &str) {
+        let Some(sandbox) = self.sandboxes.get_mut(id) else { return };
+        if !matches!(sandbox.state, State::Ending) || sandbox.process.is_some() {
+            return;
+        }
+        if sandbox.user.is_some() && sandbox.killed.is_none_or(|k| k.elapsed() < JOINING_ENDS) {
+            return;
+        }
+        if self.parts.cgroups.populated(&sandbox.path) {
+            self.parts.cgroups.kill(&sandbox.path);
+            return;
+        }
+        self.finish(id, false);
+    }
+
+    fn finish(&mut self, id: &str, stuck: bool) {
+        self.forget_sandbox(id);
+        let Some(mut sandbox) = self.sandboxes.remove(id) else { return };
+        let usage = sandbox.usage(&self.parts.cgroups);
+        let owner = sandbox.owner;
+        let existed = sandbox.request.is_some();
+        for asker in std::mem::take(&mut sandbox.destroyers) {
+            let destroyed = wire::Destroyed { sandbox: id.into(), usage: Some(usage), stuck };
+            self.answer(asker, reply::Body::Destroyed(destroyed));
+        }
+        if existed {
+            let ended = wire::Ended {
+                sandbox: id.into(),
+                reason: sandbox.reason.into(),
+                detail: sandbox.detail.clone(),
+                usage: Some(usage),
+            };
+            self.answer(Asker { conn: owner, request: 0 }, reply::Body::Ended(ended));
+        }
+        if stuck {
+            // Quarantined: neither ids nor cgroups are used again; the journal keeps the entry for the next start.
+            return;
+        }
+        let disk = sandbox.disk.take();
+        self.parts.janitor.clear(Leftover {
+            id: id.into(),
+            path: sandbox.path.clone(),
+            uid_base: sandbox.uid_base,
+            disk,
+        });
+    }
+
+    pub(crate) fn cleared(&mut self) {
+        for cleared in self.parts.janitor.take_cleared() {
+            if let Some(base) = cleared.uid_base {
+                self.parts.ids.give(base);
+                let _ = self.parts.journal.gone(&cleared.id);
+            }
+        }
+    }
+
+    pub(crate) fn observe(&mut self, uid: u32, id: &str) -> Result<wire::Observed> {
+        let sandbox = find_for(&mut self.sandboxes, id, uid)?;
+        let (memory_bytes, pids) = self.parts.cgroups.current(&sandbox.path);
+        let (disk_used_bytes, inodes_used) = sandbox.disk.as_ref().and_then(Disk::used).unwrap_or_default();
+        let usage = Some(sandbox.usage(&self.parts.cgroups));
+        Ok(wire::Observed { sandbox: id.into(), usage, memory_bytes, pids, disk_used_bytes, inodes_used })
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let poll = |s: &Sandbox| matches!(s.state, State::Ending).then(|| Instant::now() + Duration::from_millis(1));
+        self.sandboxes.values().flat_map(|s| [s.max_life, s.lease, poll(s)]).flatten().min()
+    }
+
+    pub(crate) fn expire(&mut self) {
+        let now = Instant::now();
+        let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        let mut ends = Vec::new();
+        let mut dying = Vec::new();
+        for sandbox in self.sandboxes.values() {
+            match sandbox.state {
+                State::Ending => {
+                    dying.push((sandbox.id.clone(), sandbox.killed.is_some_and(|k| now - k > STUCK_AFTER)))
+                }
+                _ if due(sandbox.max_life) => {
+                    ends.push((sandbox.id.clone(), wire::EndReason::EndMaxLife, "its longest life is over"))
+                }
+                _ if due(sandbox.lease) => {
+                    ends.push((sandbox.id.clone(), wire::EndReason::EndLease, "its lease ran out"))
+                }
+                _ => {}
+            }
+        }
+        for (id, reason, detail) in ends {
+            self.end(&id, reason, detail);
+        }
+        for (id, stuck) in dying {
+            if stuck {
+                self.finish(&id, true);
+            } else {
+                self.finish_if_dead(&id);
+            }
+        }
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.stopping = true;
+        let all: Vec<_> = self.sandboxes.keys().cloned().collect();
+        for id in all {
+            self.end(&id, wire::EndReason::EndOwnerGone, "the launcher stops");
+        }
+    }
+}
+
+fn is_dead(process: &OwnedFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    // Dying takes a moment after the descriptors are closed.
+    let patience = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    let mut fds = [PollFd::new(process, PollFlags::IN)];
+    poll(&mut fds, Some(&patience)).is_ok_and(|ready| ready > 0)
+}

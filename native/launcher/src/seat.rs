@@ -1,0 +1,388 @@
+//! Parked children: what a sandbox needs from the host side and takes long to get, made ahead of time.
+//!
+//! Two children wait for each coming sandbox. The *user* child already lives in the sandbox's cgroups (a v1 attach takes up
+//! to 20 ms on an idle host) and owns its cgroup namespace; it joins the finished sandbox and becomes the spawner there. The
+//! *root* child clones process 1. Neither runs foreign code or knows anything of a tenant but the group and id.
+
+use crate::cgroup::{Cgroups, SandboxCgroups};
+use crate::error::{Doing, Result};
+use crate::setup::{self, Mounts, Plan};
+use crate::sys::{self, Forked};
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+/// A child and the channel to it.
+pub struct Child {
+    /// Readable when the child is dead.
+    pub pidfd: OwnedFd,
+    /// SOCK_SEQPACKET.
+    pub socket: OwnedFd,
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let _ = sys::pidfd_kill(self.pidfd.as_fd());
+        sys::reap(self.pidfd.as_fd());
+    }
+}
+
+/// What a child reports.
+#[derive(Debug)]
+pub enum Report {
+    /// User child: parked. Whether the login id is set; descriptors: cgroup namespace, views, on v2 the spawner's join file.
+    Parked {
+        /// Whether the audit login id could be set and was read back.
+        login: bool,
+        /// See above.
+        fds: Vec<OwnedFd>,
+    },
+    /// Root child: process 1 exists.
+    Cloned {
+        /// Its pid on the host.
+        pid: u32,
+        /// Its pidfd.
+        pidfd: OwnedFd,
+        /// Whether /usr shows its owners (needs a file system that can be idmapped).
+        usr_mapped: bool,
+    },
+    /// Process 1: the root is built; the agent is executed next.
+    Rooted,
+    /// A step failed.
+    Failed {
+        /// Which one.
+        step: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// The channel closed.
+    Gone,
+}
+
+const TAG_PARKED: u8 = b'P';
+const TAG_CLONED: u8 = b'C';
+const TAG_ROOTED: u8 = b'R';
+const TAG_FAILED: u8 = b'E';
+const USER_NAMESPACES: u64 = (libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS) as u64;
+
+/// Reads one report of a child.
+pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Report> {
+    let mut buffer = [0u8; 512];
+    let (length, mut fds) = sys::receive_packet(socket, &mut buffer)?;
+    let body = &buffer[..length];
+    Ok(match (body.first(), body.get(1..)) {
+        (Some(&TAG_PARKED), Some([login])) => Report::Parked { login: *login == 1, fds },
+        (Some(&TAG_CLONED), Some([mapped, a, b, c, d])) if fds.len() == 1 => {
+            Report::Cloned { pid: u32::from_le_bytes([*a, *b, *c, *d]), pidfd: fds.remove(0), usr_mapped: *mapped == 1 }
+        }
+        (Some(&TAG_ROOTED), _) => Report::Rooted,
+        (Some(&TAG_FAILED), Some([a, b, c, d, step @ ..])) => Report::Failed {
+            step: String::from_utf8_lossy(step).into_owned(),
+            error: io::Error::from_raw_os_error(i32::from_le_bytes([*a, *b, *c, *d])),
+        },
+        _ => Report::Gone,
+    })
+}
+
+fn fail(socket: BorrowedFd<'_>, step: &str, error: &io::Error) -> ! {
+    let mut packet = vec![TAG_FAILED];
+    packet.extend(error.raw_os_error().unwrap_or(libc::EIO).to_le_bytes());
+    packet.extend(step.bytes().take(400));
+    let _ = sys::send_packet(socket, &packet, &[]);
+    exit(1)
+}
+
+fn exit(code: i32) -> ! {
+    // SAFETY: ends the process; nothing of the parent's state may be dropped here.
+    unsafe { libc::_exit(code) }
+}
+
+/// Forks a child that runs `body` with its end of the channel.
+fn fork_child(body: impl FnOnce(BorrowedFd<'_>)) -> Result<Child> {
+    let (ours, theirs) = sys::packet_pair().doing(|| "make a channel".into())?;
+    let parent = rustix::process::getpid();
+    // SAFETY: the child uses the allocator, which glibc makes safe, and no lock of other threads.
+    match unsafe { sys::fork() }.doing(|| "fork".into())? {
+        Forked::Child => {
+            let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0);
+            if rustix::process::getppid() != Some(parent) {
+                exit(1);
+            }
+            body(theirs.as_fd());
+            exit(0)
+        }
+        Forked::Parent(pid) => {
+            let pidfd = sys::pidfd_open(pid).doing(|| "open a pidfd".into())?;
+            rustix::io::ioctl_fionbio(&ours, true).doing(|| "make a channel non-blocking".into())?;
+            Ok(Child { pidfd, socket: ours })
+        }
+    }
+}
+
+/// Sets the audit login id and reads it back; only what stands there afterwards counts.
+fn set_login(login: u32) -> bool {
+    let text = login.to_string();
+    std::fs::write("/proc/self/loginuid", &text).is_ok()
+        && std::fs::read_to_string("/proc/self/loginuid").is_ok_and(|read| read.trim() == text)
+}
+
+/// Parks the child that becomes the spawner.
+pub fn park_user(
+    cgroups: &Cgroups,
+    own: &SandboxCgroups,
+    agent: BorrowedFd<'_>,
+    agent_uid: u32,
+    login: u32,
+) -> Result<Child> {
+    fork_child(|socket| {
+        let login = set_login(login);
+        for file in &own.join {
+            if let Err(e) = rustix::io::write(file, b"0") {
+                fail(socket, "join the sandbox's cgroups", &e.into());
+            }
+        }
+        if own.join.is_empty() {
+            // Pure v2: start in the folder itself, so that the namespace has its root there.
+            if let Err(e) = join_folder(own) {
+                fail(socket, "join the sandbox's cgroup", &e);
+            }
+        }
+        if let Err(e) = sys::unshare(libc::CLONE_NEWCGROUP) {
+            fail(socket, "make a cgroup namespace", &e);
+        }
+        let join = match cgroups.settle_spawner(&own.path, agent_uid) {
+            Ok(join) => join,
+            Err(e) => fail(socket, "hand controllers down to the sandbox", &e),
+        };
+        let views = match cgroups.views() {
+            Ok(views) => views,
+            Err(e) => fail(socket, &e.message, &io::Error::from_raw_os_error(e.errno)),
+        };
+        let namespace = match open("/proc/self/ns/cgroup") {
+            Ok(fd) => fd,
+            Err(e) => fail(socket, "open the cgroup namespace", &e),
+        };
+        let fds: Vec<_> =
+            std::iter::once(&namespace).chain(views.iter().map(|v| &v.1)).chain(&join).map(AsFd::as_fd).collect();
+        if sys::send_packet(socket, &[TAG_PARKED, u8::from(login)], &fds).is_err() {
+            return;
+        }
+        keep_only(&[socket.as_raw_fd(), agent.as_raw_fd()]);
+        join_sandbox(socket, agent);
+        // Not a return: what this closure owns is closed already.
+        exit(0);
+    })
+}
+
+fn join_folder(own: &SandboxCgroups) -> io::Result<()> {
+    let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CLOEXEC;
+    let procs = rustix::fs::openat(&own.folder, "cgroup.procs", flags, rustix::fs::Mode::empty())?;
+    rustix::io::write(&procs, b"0")?;
+    Ok(())
+}
+
+fn open(path: &str) -> io::Result<OwnedFd> {
+    use rustix::fs::{Mode, OFlags};
+    Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+fn keep_only(fds: &[RawFd]) {
+    // Standard descriptors stay taken, so that none that comes later gets their numbers.
+    let mut sorted = vec![0, 1, 2];
+    sorted.extend(fds);
+    sorted.sort_unstable();
+    sys::close_all_but(&sorted);
+}
+
+/// Waits for process 1, joins its namespaces and leaves the spawner there.
+fn join_sandbox(socket: BorrowedFd<'_>, agent: BorrowedFd<'_>) {
+    let mut buffer = [0u8; 8];
+    let Ok((1.., fds)) = sys::receive_packet(socket, &mut buffer) else { return };
+    let [process_one, channel, io @ ..] = fds.as_slice() else { return };
+    for file in io {
+        if let Err(e) = rustix::io::write(file, b"0") {
+            fail(socket, "join the block I/O cgroup", &e.into());
+        }
+    }
+    let kinds = USER_NAMESPACES as i32 | sys::CLONE_NEWTIME;
+    if let Err(e) = sys::setns(process_one.as_fd(), kinds) {
+        fail(socket, "join the sandbox's namespaces", &e);
+    }
+    // A child of ours has a parent outside the pid namespace; its child, orphaned, becomes a child of process 1.
+    // SAFETY: this process is single-threaded.
+    match unsafe { sys::fork() } {
+        Err(e) => fail(socket, "fork the spawner", &e),
+        Ok(Forked::Parent(pid)) => {
+            // SAFETY: a null status is allowed.
+            unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+        }
+        // SAFETY: as above.
+        Ok(Forked::Child) => match unsafe { sys::fork() } {
+            Err(e) => fail(socket, "fork the spawner", &e),
+            Ok(Forked::Parent(_)) => exit(0),
+            Ok(Forked::Child) => {
+                let (step, error) = match setup::drop_privileges() {
+                    Ok(()) => setup::execute(agent, channel.as_fd(), true),
+                    Err(failed) => failed,
+                };
+                fail(socket, &step, &error)
+            }
+        },
+    }
+}
+
+/// What the root child is told at the last moment.
+#[derive(Clone, Copy)]
+pub struct Order {
+    /// First host id of the sandbox.
+    pub uid_base: u32,
+    /// For process 1.
+    pub plan: Plan,
+}
+
+impl Order {
+    fn encode(&self) -> Vec<u8> {
+        [u64::from(self.uid_base), self.plan.tmp_bytes, self.plan.tmp_inodes, self.plan.memory_bytes]
+            .iter()
+            .flat_map(|n| n.to_le_bytes())
+            .collect()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut numbers = bytes.chunks_exact(8).filter_map(|c| c.try_into().ok().map(u64::from_le_bytes));
+        let mut next = || numbers.next();
+        let uid_base = u32::try_from(next()?).ok()?;
+        Some(Self { uid_base, plan: Plan { tmp_bytes: next()?, tmp_inodes: next()?, memory_bytes: next()? } })
+    }
+}
+
+/// Parks the child that clones process 1. `view_names` go with the views that are sent later.
+pub fn park_root(agent: BorrowedFd<'_>, login: u32, view_names: &[&'static str]) -> Result<Child> {
+    fork_child(|socket| {
+        set_login(login);
+        keep_only(&[socket.as_raw_fd(), agent.as_raw_fd()]);
+        let mut buffer = [0u8; 64];
+        let Ok((length, fds)) = sys::receive_packet(socket, &mut buffer) else { return };
+        let Some(order) = Order::decode(&buffer[..length]) else { return };
+        if let Err((step, error)) = clone_sandbox(socket, agent, &order, fds, view_names) {
+            fail(socket, &step, &error);
+        }
+    })
+}
+
+/// Tells a parked root child to go. Descriptors: disk, cgroup namespace, life channel, views.
+pub fn send_order(child: &Child, order: &Order, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    sys::send_packet(child.socket.as_fd(), &order.encode(), fds)
+}
+
+/// Tells a parked user child to join. Descriptors: pidfd of process 1, spawner channel and, when block I/O is limited on v1,
+/// the `cgroup.procs` of that cgroup.
+pub fn send_join(
+    child: &Child,
+    process_one: BorrowedFd<'_>,
+    channel: BorrowedFd<'_>,
+    io: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
+    let fds: Vec<_> = [process_one, channel].into_iter().chain(io).collect();
+    sys::send_packet(child.socket.as_fd(), b"J", &fds)
+}
+
+type Failed = (String, io::Error);
+
+fn or<T, E: Into<io::Error>>(result: std::result::Result<T, E>, step: &str) -> std::result::Result<T, Failed> {
+    result.map_err(|e| (step.to_string(), e.into()))
+}
+
+fn clone_sandbox(
+    socket: BorrowedFd<'_>,
+    agent: BorrowedFd<'_>,
+    order: &Order,
+    fds: Vec<OwnedFd>,
+    view_names: &[&'static str],
+) -> std::result::Result<(), Failed> {
+    let mut fds = fds.into_iter();
+    let (Some(disk), Some(cgroup_namespace), Some(life)) = (fds.next(), fds.next(), fds.next()) else {
+        return Err(("read the order".into(), io::Error::from_raw_os_error(libc::EPROTO)));
+    };
+    let views: Vec<_> = view_names.iter().copied().zip(fds).collect();
+    or(new_time(), "make a time namespace")?;
+    or(sys::setns(cgroup_namespace.as_fd(), libc::CLONE_NEWCGROUP), "join the cgroup namespace")?;
+    let lower = or(clone_tree(crate::host::SKELETON, false), "copy the template's mount")?;
+    let usr = or(clone_tree("/usr", true), "copy the mount of /usr")?;
+    let (wait, go) = or(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC), "make a pipe")?;
+    let flags = USER_NAMESPACES | libc::CLONE_PARENT as u64;
+    // SAFETY: this process is single-threaded.
+    match or(unsafe { sys::clone3(flags, None) }, "clone process 1 into new namespaces")? {
+        None => {
+            drop(go);
+            let mut byte = [0u8];
+            if !matches!(rustix::io::read(&wait, &mut byte), Ok(1)) {
+                exit(1);
+            }
+            let mounts = Mounts { lower: lower.as_fd(), usr: usr.as_fd(), disk: disk.as_fd(), views: &views };
+            process_one(socket, agent, life.as_fd(), &order.plan, &mounts)
+        }
+        Some((pid, pidfd)) => {
+            let namespace = or(map_ids(pid, order.uid_base), "map the sandbox's ids")?;
+            let idmap =
+                sys::MountAttr { set: sys::ATTR_IDMAP, userns_fd: namespace.as_raw_fd() as u64, ..Default::default() };
+            or(
+                sys::mount_setattr(lower.as_fd(), false, &idmap),
+                "map the owners of the template (needs Linux 5.19 and ext4, xfs or btrfs)",
+            )?;
+            or(sys::mount_setattr(disk.as_fd(), false, &idmap), "map the owners of the disk")?;
+            // Unmapped, the files of /usr belong to nobody inside, which harms nothing.
+            let mapped = sys::mount_setattr(usr.as_fd(), true, &idmap).is_ok();
+            let mut packet = vec![TAG_CLONED, u8::from(mapped)];
+            packet.extend((pid as u32).to_le_bytes());
+            or(sys::send_packet(socket, &packet, &[pidfd.as_fd()]), "report process 1")?;
+            or(rustix::io::write(&go, b"g"), "start process 1").map(drop)
+        }
+    }
+}
+
+fn process_one(
+    socket: BorrowedFd<'_>,
+    agent: BorrowedFd<'_>,
+    life: BorrowedFd<'_>,
+    plan: &Plan,
+    mounts: &Mounts<'_>,
+) -> ! {
+    let built = setup::build(plan, mounts).and_then(|()| setup::drop_privileges());
+    if let Err((step, error)) = built {
+        fail(socket, &step, &error);
+    }
+    // The second means beside the life channel; set last, since a change of ids clears it.
+    let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0);
+    if sys::send_packet(socket, &[TAG_ROOTED], &[]).is_err() {
+        exit(1);
+    }
+    let (step, error) = setup::execute(agent, life, false);
+    fail(socket, &step, &error)
+}
+
+/// Children see clocks that started with the sandbox.
+fn new_time() -> io::Result<()> {
+    use rustix::time::{ClockId, clock_gettime};
+    sys::unshare(sys::CLONE_NEWTIME)?;
+    let offset = |clock| -(clock_gettime(clock).tv_sec);
+    let text = format!("monotonic {} 0\nboottime {} 0\n", offset(ClockId::Monotonic), offset(ClockId::Boottime));
+    std::fs::write("/proc/self/timens_offsets", text)
+}
+
+fn clone_tree(path: &str, recursive: bool) -> io::Result<OwnedFd> {
+    let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | if recursive { libc::AT_RECURSIVE as u32 } else { 0 };
+    sys::open_tree(sys::cwd(), &CString::new(path)?, flags)
+}
+
+fn map_ids(pid: libc::pid_t, base: u32) -> io::Result<OwnedFd> {
+    let line = format!("0 {base} {}\n", crate::ids::RANGE);
+    std::fs::write(format!("/proc/{pid}/uid_map"), &line)?;
+    std::fs::write(format!("/proc/{pid}/gid_map"), &line)?;
+    open(&format!("/proc/{pid}/ns/user"))
+}

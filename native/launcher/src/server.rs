@@ -1,0 +1,423 @@
+//! The launcher's loop: one thread, one epoll. It alone changes sandboxes; the disk stock and the janitor only make and
+//! remove what is handed over.
+
+use crate::cgroup::Cgroups;
+use crate::conn::{Conn, Read, Stage};
+use crate::disk::Stock;
+use crate::error::{Doing, Error, Result};
+use crate::ids::Ids;
+use crate::janitor::Janitor;
+use crate::journal::Journal;
+use crate::request;
+use crate::sandbox::{Asker, Sandbox, State};
+use caisson_wire::launcher::{self as wire, reply, request::Body};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const MAX_CONNECTIONS: usize = 4096;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    Listener,
+    Stdin,
+    Signal,
+    Janitor,
+    Conn,
+    User(String),
+    Root(String),
+    Process(String),
+    Life(String),
+}
+
+/// What `main` prepared.
+pub struct Parts {
+    /// Hierarchies.
+    pub cgroups: Arc<Cgroups>,
+    /// Journal of this launcher.
+    pub journal: Journal,
+    /// Host ids.
+    pub ids: Ids,
+    /// Disks.
+    pub stock: Stock,
+    /// Remover.
+    pub janitor: Janitor,
+    /// Sealed agent.
+    pub agent: OwnedFd,
+    /// Listening socket.
+    pub listener: OwnedFd,
+    /// Ends the launcher when it closes, if asked.
+    pub stdin: Option<OwnedFd>,
+    /// Tells of SIGTERM.
+    pub signals: OwnedFd,
+    /// Uids that may speak to the launcher.
+    pub allowed: Vec<u32>,
+    /// Whoever the socket's group lets connect may speak, too.
+    pub by_group: bool,
+    /// State folder, whose disk must keep some room.
+    pub state: PathBuf,
+    /// Said to each client.
+    pub degraded: Vec<String>,
+}
+
+/// The loop's state.
+pub struct Server {
+    pub(crate) parts: Parts,
+    pub(crate) epoll: OwnedFd,
+    pub(crate) sources: HashMap<u64, Source>,
+    pub(crate) next_token: u64,
+    conns: HashMap<u64, Conn>,
+    pub(crate) sandboxes: BTreeMap<String, Sandbox>,
+    pub(crate) stopping: bool,
+}
+
+impl Server {
+    /// Registers what is there from the start.
+    pub fn new(parts: Parts) -> Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).doing(|| "make an epoll".into())?;
+        let mut server = Self {
+            parts,
+            epoll,
+            sources: HashMap::new(),
+            next_token: 1,
+            conns: HashMap::new(),
+            sandboxes: BTreeMap::new(),
+            stopping: false,
+        };
+        let own = [
+            (Source::Listener, Some(server.parts.listener.as_fd())),
+            (Source::Signal, Some(server.parts.signals.as_fd())),
+            (Source::Janitor, Some(server.parts.janitor.bell.as_fd())),
+            (Source::Stdin, server.parts.stdin.as_ref().map(AsFd::as_fd)),
+        ];
+        for (source, fd) in own {
+            if let Some(fd) = fd {
+                add(&server.epoll, &mut server.sources, &mut server.next_token, fd, source)?;
+            }
+        }
+        Ok(server)
+    }
+
+    /// Runs until it is told to stop and everything is cleared.
+    pub fn run(mut self) -> Result<()> {
+        let mut events = Vec::with_capacity(64);
+        while !(self.stopping && self.sandboxes.is_empty()) {
+            let timeout = self.next_deadline().map(|at| {
+                let left = at.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+                rustix::event::Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) }
+            });
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return Err(e).doing(|| "wait for events".into()),
+            }
+            for event in &events {
+                self.dispatch(event.data.u64(), event.flags);
+            }
+            self.expire();
+        }
+        let Parts { cgroups, journal, .. } = self.parts;
+        journal.close();
+        cgroups.leave();
+        Ok(())
+    }
+
+    fn dispatch(&mut self, token: u64, flags: EventFlags) {
+        let Some(source) = self.sources.get(&token).cloned() else { return };
+        match source {
+            Source::Listener => self.accept(),
+            Source::Stdin => {
+                if !matches!(self.parts.stdin.as_ref().map(|s| rustix::io::read(s, &mut [0u8; 256])), Some(Ok(1..))) {
+                    self.forget(token);
+                    self.stop();
+                }
+            }
+            Source::Signal => {
+                self.forget(token);
+                self.stop();
+            }
+            Source::Janitor => self.cleared(),
+            Source::Conn => self.serve(token, flags),
+            Source::User(id) => self.user_report(token, &id),
+            Source::Root(id) => self.root_report(token, &id),
+            Source::Process(id) => self.process_ended(token, &id),
+            Source::Life(id) => self.life_event(token, &id),
+        }
+    }
+
+    /// Takes a source out. The descriptor itself may live on in another process, so closing ours is not enough.
+    pub(crate) fn forget(&mut self, token: u64) {
+        let Some(source) = self.sources.remove(&token) else { return };
+        let sandbox = |id: &str| self.sandboxes.get(id);
+        let fd = match &source {
+            Source::Listener => Some(self.parts.listener.as_fd()),
+            Source::Stdin => self.parts.stdin.as_ref().map(AsFd::as_fd),
+            Source::Signal => Some(self.parts.signals.as_fd()),
+            Source::Janitor => Some(self.parts.janitor.bell.as_fd()),
+            Source::Conn => self.conns.get(&token).map(|c| c.socket.as_fd()),
+            Source::User(id) => sandbox(id).and_then(|s| s.user.as_ref()).map(|c| c.socket.as_fd()),
+            Source::Root(id) => sandbox(id).and_then(|s| s.root.as_ref()).map(|c| c.socket.as_fd()),
+            Source::Process(id) => sandbox(id).and_then(|s| s.process.as_ref()).map(AsFd::as_fd),
+            Source::Life(id) => sandbox(id).and_then(|s| s.life.as_ref()).map(AsFd::as_fd),
+        };
+        if let Some(fd) = fd {
+            let _ = epoll::delete(&self.epoll, fd);
+        }
+    }
+
+    pub(crate) fn forget_sandbox(&mut self, id: &str) {
+        let of = |source: &Source| match source {
+            Source::User(i) | Source::Root(i) | Source::Process(i) | Source::Life(i) => i == id,
+            _ => false,
+        };
+        let tokens: Vec<_> = self.sources.iter().filter(|(_, s)| of(s)).map(|(t, _)| *t).collect();
+        for token in tokens {
+            self.forget(token);
+        }
+    }
+
+    // ---- connections ----
+
+    fn accept(&mut self) {
+        use rustix::net::SocketFlags;
+        while let Ok(socket) =
+            rustix::net::accept_with(&self.parts.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+        {
+            let Ok(conn) = Conn::new(socket) else { continue };
+            // With a socket group the file's mode has decided already who may connect.
+            let allowed = self.parts.by_group || self.parts.allowed.contains(&conn.uid);
+            if !allowed || self.stopping || self.conns.len() >= MAX_CONNECTIONS {
+                continue;
+            }
+            if let Ok(token) =
+                add(&self.epoll, &mut self.sources, &mut self.next_token, conn.socket.as_fd(), Source::Conn)
+            {
+                self.conns.insert(token, conn);
+            }
+        }
+    }
+
+    fn serve(&mut self, token: u64, flags: EventFlags) {
+        if flags.contains(EventFlags::OUT) {
+            let alive = self.conns.get_mut(&token).is_some_and(Conn::flush);
+            if !alive {
+                return self.disconnect(token);
+            }
+            self.want_output(token);
+        }
+        if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP) {
+            loop {
+                let Some(conn) = self.conns.get_mut(&token) else { return };
+                match conn.read() {
+                    Read::Later => break,
+                    Read::Request(request) => self.handle(token, *request),
+                    Read::End(error) => {
+                        if let Some(error) = error {
+                            let error = Error::new(wire::ErrorKind::ErrorProtocol, error.to_string());
+                            self.answer(Asker { conn: token, request: 0 }, reply::Body::Error(error.to_wire()));
+                        }
+                        return self.disconnect(token);
+                    }
+                }
+            }
+        }
+    }
+
+    fn want_output(&mut self, token: u64) {
+        let Some(conn) = self.conns.get(&token) else { return };
+        let mut flags = EventFlags::IN | EventFlags::RDHUP;
+        if conn.has_unsent() {
+            flags |= EventFlags::OUT;
+        }
+        let _ = epoll::modify(&self.epoll, &conn.socket, EventData::new_u64(token), flags);
+    }
+
+    pub(crate) fn answer(&mut self, to: Asker, body: reply::Body) {
+        let Some(conn) = self.conns.get_mut(&to.conn) else { return };
+        let had_unsent = conn.has_unsent();
+        if !conn.send(&wire::Reply { id: to.request, body: Some(body) }) {
+            return self.disconnect(to.conn);
+        }
+        let has_unsent = conn.has_unsent();
+        if had_unsent != has_unsent {
+            self.want_output(to.conn);
+        }
+    }
+
+    pub(crate) fn refuse(&mut self, to: Asker, error: &Error) {
+        self.answer(to, reply::Body::Error(error.to_wire()));
+    }
+
+    /// A client is gone: what it owns ends.
+    fn disconnect(&mut self, token: u64) {
+        self.forget(token);
+        self.conns.remove(&token);
+        let owned: Vec<_> =
+            self.sandboxes.values().filter(|s| s.owner == token && !s.leased).map(|s| s.id.clone()).collect();
+        for id in owned {
+            self.end(&id, wire::EndReason::EndOwnerGone, "its client is gone");
+        }
+    }
+
+    fn handle(&mut self, token: u64, request: wire::Request) {
+        let asker = Asker { conn: token, request: request.id };
+        let stage = self.conns.get(&token).map(|c| c.stage);
+        let outcome = match (stage, request.body) {
+            (Some(Stage::New), Some(Body::Hello(hello))) => self.hello(asker, &hello),
+            (Some(Stage::Control), Some(body)) if request.id > 0 => self.control(asker, body),
+            _ => {
+                let error = Error::new(
+                    wire::ErrorKind::ErrorProtocol,
+                    "a connection starts with Hello, and every request has an id and a body",
+                );
+                self.refuse(asker, &error);
+                return self.disconnect(token);
+            }
+        };
+        if let Err(error) = outcome {
+            self.refuse(asker, &error);
+        }
+    }
+
+    fn control(&mut self, asker: Asker, body: Body) -> Result<()> {
+        let done = reply::Body::Done(wire::Done {});
+        let uid = self.uid_of(asker.conn);
+        match body {
+            Body::Hello(_) => Err(Error::new(wire::ErrorKind::ErrorProtocol, "Hello comes once")),
+            Body::Prepare(prepare) => {
+                self.prepare(asker.conn, &prepare)?;
+                self.answer(asker, done);
+                Ok(())
+            }
+            Body::Create(create) => self.create(asker, create),
+            Body::Destroy(destroy) => self.destroy(asker, uid, &destroy.sandbox),
+            Body::Renew(renew) => {
+                let sandbox = find_for(&mut self.sandboxes, &renew.sandbox, uid)?;
+                let now = Instant::now();
+                if renew.lease_millis > 0 && sandbox.leased {
+                    sandbox.lease = now.checked_add(Duration::from_millis(renew.lease_millis));
+                    sandbox.owner = asker.conn;
+                }
+                if renew.max_life_millis > 0 {
+                    sandbox.max_life = now.checked_add(Duration::from_millis(renew.max_life_millis));
+                }
+                self.answer(asker, done);
+                Ok(())
+            }
+            Body::SetGroup(group) => {
+                request::set_group(&group)?;
+                self.parts.cgroups.limit_group(&group)?;
+                self.answer(asker, done);
+                Ok(())
+            }
+            Body::Observe(observe) => {
+                let observed = self.observe(uid, &observe.sandbox)?;
+                self.answer(asker, reply::Body::Observed(observed));
+                Ok(())
+            }
+            Body::List(_) => {
+                let alive = |s: &&Sandbox| matches!(s.state, State::Running | State::Creating(_));
+                let sandboxes = self
+                    .sandboxes
+                    .values()
+                    .filter(alive)
+                    .filter(|s| uid == 0 || s.owner_uid == uid)
+                    .map(|s| s.id.clone())
+                    .collect();
+                self.answer(asker, reply::Body::Listed(wire::Listed { sandboxes }));
+                Ok(())
+            }
+        }
+    }
+
+    /// Uid of a connection's peer; of one that is gone, nobody's.
+    pub(crate) fn uid_of(&self, conn: u64) -> u32 {
+        self.conns.get(&conn).map_or(u32::MAX, |c| c.uid)
+    }
+
+    fn hello(&mut self, asker: Asker, hello: &wire::Hello) -> Result<()> {
+        if hello.version != caisson_wire::PROTOCOL_VERSION {
+            return Err(Error::new(
+                wire::ErrorKind::ErrorProtocol,
+                format!(
+                    "the client speaks protocol {}, this launcher {}",
+                    hello.version,
+                    caisson_wire::PROTOCOL_VERSION
+                ),
+            )
+            .remedy("use client and launcher of one release"));
+        }
+        if hello.role() == wire::Role::Data {
+            return self.take_data(asker, hello);
+        }
+        if let Some(conn) = self.conns.get_mut(&asker.conn) {
+            conn.stage = Stage::Control;
+        }
+        let welcome = wire::Welcome {
+            version: caisson_wire::PROTOCOL_VERSION,
+            launcher_version: env!("CARGO_PKG_VERSION").into(),
+            cgroup_v1: self.parts.cgroups.limits_in_v1(),
+            degraded: self.parts.degraded.clone(),
+            kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+            templates: request::TEMPLATES.map(str::to_string).to_vec(),
+        };
+        self.answer(asker, reply::Body::Welcome(welcome));
+        Ok(())
+    }
+
+    /// A data connection goes to the agent, now or as soon as there is one.
+    fn take_data(&mut self, asker: Asker, hello: &wire::Hello) -> Result<()> {
+        let uid = self.uid_of(asker.conn);
+        let sandbox = find_for(&mut self.sandboxes, &hello.sandbox, uid)?;
+        match sandbox.state {
+            State::Running => {}
+            State::Creating(_) => {}
+            State::Parked | State::Ending => return Err(no_sandbox(&hello.sandbox)),
+        }
+        self.answer(asker, reply::Body::Done(wire::Done {}));
+        self.forget(asker.conn);
+        let Some(conn) = self.conns.remove(&asker.conn) else { return Ok(()) };
+        let sandbox = find(&mut self.sandboxes, &hello.sandbox)?;
+        if matches!(sandbox.state, State::Running) {
+            sandbox.attach(&conn.socket, hello.min_epoch)
+        } else {
+            sandbox.waiting.push((asker, conn.socket, hello.min_epoch));
+            Ok(())
+        }
+    }
+}
+
+pub(crate) fn add(
+    epoll: &OwnedFd,
+    sources: &mut HashMap<u64, Source>,
+    next: &mut u64,
+    fd: BorrowedFd<'_>,
+    source: Source,
+) -> Result<u64> {
+    let token = *next;
+    *next += 1;
+    epoll::add(epoll, fd, EventData::new_u64(token), EventFlags::IN | EventFlags::RDHUP)
+        .doing(|| "watch a descriptor".into())?;
+    sources.insert(token, source);
+    Ok(token)
+}
+
+pub(crate) fn no_sandbox(id: &str) -> Error {
+    Error::new(wire::ErrorKind::ErrorNotFound, format!("there is no sandbox {id}"))
+}
+
+/// A sandbox that this client may touch: its own user's, or any for root. Others do not exist for it.
+pub(crate) fn find_for<'a>(
+    sandboxes: &'a mut BTreeMap<String, Sandbox>,
+    id: &str,
+    uid: u32,
+) -> Result<&'a mut Sandbox> {
+    find(sandboxes, id).and_then(|s| if uid == 0 || s.owner_uid == uid { Ok(s) } else { Err(no_sandbox(id)) })
+}
+
+pub(crate) fn find<'a>(sandboxes: &'a mut BTreeMap<String, Sandbox>, id: &str) -> Result<&'a mut Sandbox> {
+    sandboxes.get_mut(id).ok_or_else(|| no_sandbox(id))
+}

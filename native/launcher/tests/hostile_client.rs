@@ -1,0 +1,206 @@
+//! A client that was taken over talks to the launcher's socket: it gets neither root nor a file, and the launcher lives.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use caisson_wire::launcher::{self as wire, reply, request};
+use common::{Client, Launcher, create, id, skipped};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+fn error(body: reply::Body) -> wire::Error {
+    match body {
+        reply::Body::Error(error) => error,
+        other => panic!("accepted: {other:?}"),
+    }
+}
+
+/// The launcher still serves.
+fn serves(launcher: &Launcher) {
+    let mut client = launcher.client();
+    let id = id();
+    client.create(&id);
+    client.destroy(&id);
+}
+
+#[test]
+fn no_field_of_a_request_is_a_path_or_leaves_the_grammar() {
+    if skipped("no_field_of_a_request_is_a_path_or_leaves_the_grammar") {
+        return;
+    }
+    let launcher = Launcher::start();
+    let mut client = launcher.client();
+    let evil = ["../../etc", "/etc/passwd", "a/../../b", "sb\0", "sb\n0", "..", ".", "", "system", "-rf", "\u{202e}sb"];
+    for word in evil {
+        for request in [
+            wire::Create { sandbox: word.into(), ..create(&id()) },
+            wire::Create { group: word.into(), ..create(&id()) },
+            wire::Create { template: word.into(), ..create(&id()) },
+        ] {
+            error(client.call(request::Body::Create(request)));
+        }
+        error(client.call(request::Body::Destroy(wire::Destroy { sandbox: word.into() })));
+        error(client.call(request::Body::Observe(wire::Observe { sandbox: word.into() })));
+        error(client.call(request::Body::SetGroup(wire::SetGroup { group: word.into(), ..Default::default() })));
+        error(client.call(request::Body::Prepare(wire::Prepare { group: word.into(), sandboxes: vec![id()] })));
+        error(
+            client.call(request::Body::Prepare(wire::Prepare { group: "test".into(), sandboxes: vec![word.into()] })),
+        );
+    }
+    serves(&launcher);
+}
+
+#[test]
+fn limits_cannot_be_left_out_or_blown_up() {
+    if skipped("limits_cannot_be_left_out_or_blown_up") {
+        return;
+    }
+    let launcher = Launcher::start();
+    let mut client = launcher.client();
+    error(client.call(request::Body::Create(wire::Create { limits: None, ..create(&id()) })));
+    let good = create("x").limits.unwrap();
+    for limits in [
+        wire::Limits::default(),
+        wire::Limits { memory_bytes: u64::MAX, ..good },
+        wire::Limits { memory_bytes: 0, ..good },
+        wire::Limits { pids: 0, ..good },
+        wire::Limits { pids: u64::MAX, ..good },
+        wire::Limits { cpu_millis: u64::MAX, ..good },
+        wire::Limits { disk_bytes: u64::MAX, ..good },
+        wire::Limits { disk_bytes: 1, ..good },
+        wire::Limits { inodes: u64::MAX, ..good },
+        wire::Limits { tmp_bytes: u64::MAX, ..good },
+    ] {
+        error(client.call(request::Body::Create(wire::Create { limits: Some(limits), ..create(&id()) })));
+    }
+    serves(&launcher);
+}
+
+#[test]
+fn absurd_lengths_half_frames_and_noise_end_only_their_own_connection() {
+    if skipped("absurd_lengths_half_frames_and_noise_end_only_their_own_connection") {
+        return;
+    }
+    let launcher = Launcher::start();
+    for bytes in [&[0xff; 4][..], &[0; 4], &[0, 0, 0, 1, 0xff], &[0, 1, 0, 0], b"GET / HTTP/1.1\r\n\r\n"] {
+        let mut stream = UnixStream::connect(&launcher.socket).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+    }
+    serves(&launcher);
+}
+
+#[test]
+fn random_requests_are_answered_or_refused() {
+    if skipped("random_requests_are_answered_or_refused") {
+        return;
+    }
+    let launcher = Launcher::start();
+    let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
+    let frames = prop::collection::vec(prop::collection::vec(any::<u8>(), 0..48), 1..6);
+    runner
+        .run(&frames, |frames| {
+            let mut client = launcher.client();
+            client.stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            for frame in frames {
+                let mut bytes = (frame.len() as u32).to_be_bytes().to_vec();
+                bytes.extend(frame);
+                if client.stream.write_all(&bytes).is_err() {
+                    break;
+                }
+            }
+            let _ = client.stream.shutdown(std::net::Shutdown::Write);
+            let mut rest = Vec::new();
+            let _ = client.stream.read_to_end(&mut rest);
+            Ok(())
+        })
+        .unwrap();
+    serves(&launcher);
+}
+
+#[test]
+fn a_request_before_hello_is_refused_and_so_is_another_protocol() {
+    if skipped("a_request_before_hello_is_refused_and_so_is_another_protocol") {
+        return;
+    }
+    let launcher = Launcher::start();
+    let mut client = Client::connect(&launcher.socket);
+    error(client.call(request::Body::Create(create(&id()))));
+    assert!(client.receive().is_none(), "and the connection is closed");
+    let mut client = Client::connect(&launcher.socket);
+    error(client.call(request::Body::Hello(wire::Hello { version: 99, ..Default::default() })));
+}
+
+#[test]
+fn another_user_gets_no_word_in() {
+    if skipped("another_user_gets_no_word_in") {
+        return;
+    }
+    let launcher = Launcher::start();
+    use std::os::unix::fs::PermissionsExt;
+    // Even with the file open to all, the peer's uid decides. The folder is opened for the test alone.
+    for path in [launcher.run.parent().unwrap(), &launcher.run, launcher.socket.parent().unwrap()] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    std::fs::set_permissions(&launcher.socket, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let script = "import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.settimeout(10)\ns.connect(sys.argv[1])\ns.sendall(bytes([0,0,0,6,8,1,18,2,8,1]))\nprint(len(s.recv(100)))";
+    let run = |user: &str| {
+        let mut command = std::process::Command::new("setpriv");
+        command
+            .args(["--reuid", user, "--regid", user, "--clear-groups", "/usr/bin/python3", "-c", script])
+            .arg(&launcher.socket);
+        String::from_utf8_lossy(&command.output().unwrap().stdout).trim().to_string()
+    };
+    assert!(run("0").parse::<u32>().unwrap() > 0, "control: root is answered");
+    assert!(matches!(run("65534").as_str(), "0" | ""), "nobody is not");
+}
+
+#[test]
+fn a_client_that_never_reads_is_cut_off() {
+    if skipped("a_client_that_never_reads_is_cut_off") {
+        return;
+    }
+    let launcher = Launcher::start();
+    let mut client = launcher.client();
+    client.stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut frame = Vec::new();
+    caisson_wire::encode_frame(
+        &wire::Request { id: 7, body: Some(request::Body::Destroy(wire::Destroy { sandbox: "x".repeat(5000) })) },
+        &mut frame,
+    );
+    let mut cut = false;
+    for _ in 0..60_000 {
+        if client.stream.write_all(&frame).is_err() {
+            cut = true;
+            break;
+        }
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", launcher.child.id())).unwrap();
+    let rss: u64 =
+        status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap().trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(cut, "its connection is closed");
+    assert!(rss < 64 << 10, "the launcher took {rss} KiB");
+    serves(&launcher);
+}
+
+#[test]
+fn one_id_is_one_sandbox() {
+    if skipped("one_id_is_one_sandbox") {
+        return;
+    }
+    let launcher = Launcher::start();
+    let mut client = launcher.client();
+    let id = id();
+    client.create(&id);
+    let again = error(client.call(request::Body::Create(create(&id))));
+    assert_eq!(again.kind(), wire::ErrorKind::ErrorExists);
+    client.destroy(&id);
+    let gone = error(client.call(request::Body::Destroy(wire::Destroy { sandbox: id })));
+    assert_eq!(gone.kind(), wire::ErrorKind::ErrorNotFound);
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Makes dist/caisson-VERSION-linux-ARCH.tar.gz, which needs neither Java nor Rust: a runtime with exactly the JDK modules
+# that are used, the jars, the native parts and a cache of loaded classes.
+set -euo pipefail
+root=$(CDPATH='' cd "${0%/*}/.." && pwd -P)
+. "$root/scripts/tools.sh"
+"$root/scripts/build.sh"
+find_jdk || fail "no JDK 25"
+[ -d "$java_home/jmods" ] || [ -x "$java_home/bin/jlink" ] || fail "$java_home has no jlink"
+
+version=$(sed -n 's/.*<artifactId>caisson-parent<\/artifactId><version>\([^<]*\)<.*/\1/p' "$root/pom.xml" | head -n 1)
+name=caisson-${version:-0}-linux-$(uname -m)
+home=$root/dist/$name
+rm -rf "$home"
+mkdir -p "$home/bin"
+cp "$root/caisson" "$home/bin/caisson"
+cp -r "$root/build/lib" "$root/build/native" "$root/LICENSE" "$root/examples" "$home/"
+chmod -R go+rX "$home"
+
+say "linking the runtime"
+modules=$("$java_home/bin/jdeps" --ignore-missing-deps --multi-release 25 --print-module-deps --module-path "$home/lib" "$home"/lib/*.jar)
+"$java_home/bin/jlink" --add-modules "$modules" --strip-debug --no-man-pages --no-header-files \
+    --generate-cds-archive --output "$home/runtime"
+
+# Trained with the work that is most common. Named by a hash over all jars: a JVM would run old classes from a stale one.
+say "making the class cache"
+cache=$home/lib/caisson-$(cat "$home"/lib/*.jar | sha256sum | cut -c 1-16).aot
+training=(run --json --out "$home/training" "$home/examples/hello.sh")
+[ "$(id -u)" = 0 ] || training=(help run)
+CAISSON_JAVA_OPTS="-XX:AOTCacheOutput=$cache -Xlog:aot=off -Xlog:cds=off" "$home/bin/caisson" "${training[@]}" >/dev/null || true
+rm -rf "$home/training"
+[ -s "$cache" ] || fail "the class cache could not be made"
+
+tar -C "$root/dist" --owner=0 --group=0 --sort=name -czf "$home.tar.gz" "$name"
+say "made dist/$name.tar.gz ($(du -h "$home.tar.gz" | cut -f 1))"
