@@ -13,8 +13,9 @@ import dev.caisson.api.SandboxSpec;
 import dev.caisson.api.Tier;
 import dev.caisson.engine.namespaces.NamespacesEngine;
 import dev.caisson.testkit.FakeLauncher;
+import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Path;
-import java.util.ServiceLoader;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -71,10 +72,12 @@ class EmbeddedCaissonTest {
     }
 
     @Test
-    void isFoundAsAService() {
-        assertThat(
-                        ServiceLoader.load(CaissonProvider.class).stream()
-                                .map(provider -> provider.get().name()))
-                .contains("embedded");
+    void isOfferedAsAService() throws IOException {
+        String name = "META-INF/services/" + CaissonProvider.class.getName();
+        try (InputStream services =
+                EmbeddedProvider.class.getClassLoader().getResourceAsStream(name)) {
+            assertThat(services).hasContent(EmbeddedProvider.class.getName());
+        }
+        assertThat(new EmbeddedProvider().name()).isEqualTo("embedded");
     }
 }
