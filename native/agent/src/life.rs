@@ -150,6 +150,7 @@ impl Agent {
 
     /// Does what is due.
     pub(crate) fn run_timers(&mut self) {
+        self.refuse_late();
         let now = self.now;
         for exec in self.execs.values_mut() {
             exec.run_timers(now);

@@ -107,7 +107,7 @@ fn become_spawner(channel: OwnedFd, joins: &[OwnedFd]) -> ! {
     let code = match sys::move_to(channel, spawner::CHANNEL) {
         Ok(channel) if joined => {
             sys::close_from(spawner::CHANNEL + 1);
-            i32::from(spawner::run(channel).is_err())
+            i32::from(spawner::run(channel, true).is_err())
         }
         _ => 1,
     };

@@ -60,6 +60,8 @@ impl Agent {
         if let Err(message) = self.resume(hello) {
             return refuse(connection, ErrorKind::ErrorProtocol, message);
         }
+        // What is acknowledged is not told of again.
+        self.forget_done();
         let welcome = Welcome { version: PROTOCOL_VERSION, epoch: hello.epoch, execs: self.states() };
         connection.answer(0, agent_frame::Body::Welcome(welcome));
         self.client = Some(connection);

@@ -2,6 +2,7 @@
 //! them. `docs/launcher.md` tells how; the order here is the order of a start.
 
 mod cgroup;
+mod confine;
 mod conn;
 mod disk;
 mod error;
@@ -118,6 +119,7 @@ fn run(options: &Options) -> Result<()> {
     let parent = open_parent(&options.socket)?;
     let cgroups = Arc::new(cgroup::Cgroups::open()?);
     host::enter(&template.skeleton, &options.run, &[&options.state, &options.run])?;
+    confine::confine()?;
     let journal = journal::Journal::open(&options.run, &cgroups, &options.socket)?;
     let ids = ids::Ids::open(&options.run)?;
     let stock = disk::Stock::start(&options.state, USUAL_DISK)?;
