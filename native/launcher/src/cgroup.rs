@@ -246,8 +246,14 @@ impl Cgroups {
             return Ok(());
         }
         let value = if bytes == 0 { "-1".into() } else { bytes.to_string() };
-        self.set("memory", path, "memory.limit_in_bytes", &value)?;
-        if self.set("memory", path, "memory.memsw.limit_in_bytes", &value).is_err() {
+        let memory = || self.set("memory", path, "memory.limit_in_bytes", &value);
+        let with_swap = || self.set("memory", path, "memory.memsw.limit_in_bytes", &value);
+        // The kernel keeps memory at or below memory with swap: the second goes first when both rise.
+        if memory().is_err() {
+            let _ = with_swap();
+            memory()?;
+        }
+        if with_swap().is_err() {
             let _ = self.set("memory", path, "memory.swappiness", "0");
         }
         Ok(())
