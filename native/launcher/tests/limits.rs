@@ -164,7 +164,6 @@ fn the_cpu_limit_holds_and_is_told() {
     let control = agent.run(busy());
     // Where time is emulated some throttling is seen in any case.
     assert!(control.usage().cpu_throttled_micros < usage.cpu_throttled_micros / 3, "control: {control:?}");
-    assert!(control.usage().cpu_micros > usage.cpu_micros * 2, "control: {control:?}");
 }
 
 #[test]
