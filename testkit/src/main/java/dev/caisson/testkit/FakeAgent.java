@@ -23,6 +23,7 @@ import java.nio.channels.SocketChannel;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -42,8 +43,8 @@ public final class FakeAgent {
         int run(FakeExec exec) throws InterruptedException;
     }
 
-    private final Map<String, Program> programs = new ConcurrentHashMap<>();
-    private final FakeFiles files = new FakeFiles(this);
+    private final Map<String, Program> programs;
+    private final FakeFiles files;
     private final AtomicLong connections = new AtomicLong();
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -57,6 +58,8 @@ public final class FakeAgent {
 
     /** An agent with the usual programs: {@code true, false, echo, cat, bytes N}. */
     public FakeAgent() {
+        this.programs = new ConcurrentHashMap<>();
+        this.files = new FakeFiles(this, new ConcurrentSkipListMap<>(ByteString.unsignedLexicographicalComparator()));
         program("true", exec -> 0);
         program("false", exec -> 1);
         program(
@@ -81,6 +84,12 @@ public final class FakeAgent {
                     exec.write(OutputFd.STDOUT, bytes);
                     return 0;
                 });
+    }
+
+    /** Another agent with the programs and files of one. */
+    public FakeAgent(FakeAgent other) {
+        this.programs = other.programs;
+        this.files = new FakeFiles(this, other.files.nodes);
     }
 
     /** Adds or replaces a program. */
