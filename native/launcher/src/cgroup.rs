@@ -318,6 +318,8 @@ impl Cgroups {
             }
             if let Some(memory) = v1_folders.first() {
                 give(memory.as_fd(), "", agent).doing(step)?;
+                // The agent resets the peak when an exec starts alone.
+                give(memory.as_fd(), "memory.max_usage_in_bytes", agent).doing(step)?;
             }
         }
         let folder = open_folder(v2, &path).doing(step)?;
