@@ -43,7 +43,10 @@ impl Agent {
             let Some(key) = self.link.queue.pop_front() else { return };
             match self.launch(key) {
                 Ok(()) => {}
-                Err(LaunchError::Later) => return self.link.queue.push_front(key),
+                Err(LaunchError::Later) => {
+                    self.link.queue.push_front(key);
+                    return self.link.await_room(&self.poll);
+                }
                 Err(LaunchError::Lost) => {
                     self.link.queue.push_front(key);
                     return self.lose_spawner();
