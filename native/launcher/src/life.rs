@@ -1,6 +1,6 @@
 //! The life of sandboxes in the launcher's loop: parked, made, ended, cleared, and what time does to them.
 
-use crate::disk::{Disk, Shape};
+use crate::disk::{Disk, Shape, Wanted};
 use crate::error::{Doing, Error, Result};
 use crate::janitor::Leftover;
 use crate::request;
@@ -121,7 +121,8 @@ impl Server {
         let sandbox = find(&mut self.sandboxes, id)?;
         let Some(request) = &sandbox.request else { return Ok(()) };
         let shape: Shape = request::create(request)?;
-        let disk: Disk = self.parts.stock.take(shape)?;
+        let needs_device = request.limits.is_some_and(|l| l.io_bytes_per_second > 0);
+        let disk = self.parts.stock.take(&Wanted { name: id, uid_base: sandbox.uid_base, shape, needs_device })?;
         sandbox.go(&self.parts.cgroups, disk)?;
         if let Some(life) = &sandbox.life {
             add(&self.epoll, &mut self.sources, &mut self.next_token, life.as_fd(), Source::Life(id.into()))?;
