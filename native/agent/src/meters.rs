@@ -113,12 +113,18 @@ impl Meters {
     }
 }
 
+/// A disk with less free than this part of it, and less than these bytes, counts as full.
+const NEARLY_FULL_PARTS: u64 = 64;
+const NEARLY_FULL_BYTES: u64 = 1 << 20;
+
 /// State of `/`.
 pub fn disk() -> Disk {
     let Ok(fs) = rustix::fs::statfs("/") else { return Disk::default() };
     let block = fs.f_bsize.unsigned_abs();
+    // A write fails when it does not fit, not only when nothing is left.
+    let room = (fs.f_blocks / NEARLY_FULL_PARTS).min(NEARLY_FULL_BYTES / block.max(1));
     Disk {
-        full: fs.f_blocks > 0 && (fs.f_bavail == 0 || fs.f_bfree == 0),
+        full: fs.f_blocks > 0 && fs.f_bavail.min(fs.f_bfree) <= room,
         out_of_inodes: fs.f_files > 0 && fs.f_ffree == 0,
         used_bytes: fs.f_blocks.saturating_sub(fs.f_bfree).saturating_mul(block),
     }
