@@ -13,6 +13,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 const LOOP_CTL_GET_FREE: u64 = 0x4C82;
@@ -118,8 +119,9 @@ impl Maker {
     }
 
     fn make_blank(&self, shape: Shape, path: &Path) -> Result<()> {
-        let unique =
-            format!("{}.{}", std::process::id(), path.file_name().and_then(|n| n.to_str()).unwrap_or_default());
+        // The thread that keeps the stock and the one that serves may make the same blank at once; one replaces the other's.
+        static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
+        let unique = format!("{}.{}", std::process::id(), ATTEMPTS.fetch_add(1, Ordering::Relaxed));
         let tree = self.folder.join(format!("tree-{unique}"));
         let image = self.folder.join(format!("new-{unique}"));
         let made = plant(&tree).doing(|| format!("make {}", tree.display())).and_then(|()| mkfs(shape, &tree, &image));

@@ -209,7 +209,13 @@ fn listen(path: &Path, group: Option<u32>) -> Result<OwnedFd> {
 }
 
 fn stdin_copy() -> Result<OwnedFd> {
-    rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).doing(|| "take standard input".into())
+    let stdin = rustix::stdio::stdin();
+    let kind = rustix::fs::fstat(stdin).map(|s| rustix::fs::FileType::from_raw_mode(s.st_mode)).ok();
+    let can_end = kind.is_some_and(|k| k.is_fifo() || k.is_socket()) || rustix::termios::isatty(stdin);
+    if !can_end {
+        return Err(Error::invalid("--exit-with-stdin needs a pipe, a socket or a terminal on standard input"));
+    }
+    rustix::io::fcntl_dupfd_cloexec(stdin, 3).doing(|| "take standard input".into())
 }
 
 /// One line of JSON in the error form of the API.

@@ -134,13 +134,7 @@ fn set_login(login: u32) -> bool {
 }
 
 /// Parks the child that becomes the spawner.
-pub fn park_user(
-    cgroups: &Cgroups,
-    own: &SandboxCgroups,
-    agent: BorrowedFd<'_>,
-    agent_uid: u32,
-    login: u32,
-) -> Result<Child> {
+pub fn park_user(cgroups: &Cgroups, own: &SandboxCgroups, agent: BorrowedFd<'_>, login: u32) -> Result<Child> {
     fork_child(|socket| {
         let login = set_login(login);
         for file in &own.join {
@@ -154,13 +148,16 @@ pub fn park_user(
                 fail(socket, "join the sandbox's cgroup", &e);
             }
         }
+        let join = match cgroups.spawner_leaf(&own.path) {
+            Ok(join) => join,
+            Err(e) => fail(socket, "make the spawner's cgroup", &e),
+        };
         if let Err(e) = sys::unshare(libc::CLONE_NEWCGROUP) {
             fail(socket, "make a cgroup namespace", &e);
         }
-        let join = match cgroups.settle_spawner(&own.path, agent_uid) {
-            Ok(join) => join,
-            Err(e) => fail(socket, "hand controllers down to the sandbox", &e),
-        };
+        if let Some(Err(e)) = join.as_ref().map(|leaf| cgroups.settle_spawner(&own.path, leaf.as_fd())) {
+            fail(socket, "hand controllers down to the sandbox", &e);
+        }
         let views = match cgroups.views() {
             Ok(views) => views,
             Err(e) => fail(socket, &e.message, &io::Error::from_raw_os_error(e.errno)),
