@@ -18,6 +18,7 @@ fn main() {
     write_filter(&mut text, "USER", &policy::user(arch, false));
     write_filter(&mut text, "USER_INET6", &policy::user(arch, true));
     write_filter(&mut text, "AGENT", &policy::agent(arch));
+    write_filter(&mut text, "LAUNCHER", &policy::launcher(arch));
     let folder = std::env::var("OUT_DIR").expect("cargo names the output folder");
     std::fs::write(format!("{folder}/filters.rs"), text).expect("the output folder can be written");
 }

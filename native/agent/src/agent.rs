@@ -206,6 +206,7 @@ impl Agent {
         more |= self.step_transfers();
         more |= self.send();
         self.forget_done();
+        self.remove_leftovers();
         self.spare.truncate(SPARE);
         more
     }

@@ -43,6 +43,8 @@ pub struct Connection {
     pub readable: bool,
     /// The kernel may have room for us.
     pub writable: bool,
+    /// The set tells of room.
+    pub waits_for_room: bool,
     socket: OwnedFd,
     input: Vec<u8>,
     parsed: usize,
@@ -84,6 +86,7 @@ impl Connection {
             since: Instant::now(),
             readable: true,
             writable: true,
+            waits_for_room: false,
             socket,
             input: Vec::new(),
             parsed: 0,

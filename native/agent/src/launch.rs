@@ -43,7 +43,10 @@ impl Agent {
             let Some(key) = self.link.queue.pop_front() else { return };
             match self.launch(key) {
                 Ok(()) => {}
-                Err(LaunchError::Later) => return self.link.queue.push_front(key),
+                Err(LaunchError::Later) => {
+                    self.link.queue.push_front(key);
+                    return self.link.await_room(&self.poll);
+                }
                 Err(LaunchError::Lost) => {
                     self.link.queue.push_front(key);
                     return self.lose_spawner();
@@ -186,6 +189,10 @@ impl Agent {
         exec.phase = Phase::Running;
         exec.deadline = exec.timeout.and_then(|timeout| self.now.checked_add(timeout));
         exec.log.push_event(Body::ExecStarted(ExecStarted { pid: pid.unsigned_abs() }));
+        if let (Some(_), Some(group)) = (exec.cause, &exec.group) {
+            // It was ended before it was in its group.
+            group.kill();
+        }
         let launch = exec.launch.take();
         for (signal, whole) in launch.into_iter().flat_map(|launch| launch.signals) {
             exec.signal(signal, whole);
@@ -193,6 +200,17 @@ impl Agent {
         self.next_tick.get_or_insert(self.now + crate::limits::TICK);
         self.sample(key);
         self.launch_queued();
+    }
+
+    /// Refuses execs whose time is over before the spawner could take them.
+    pub(crate) fn refuse_late(&mut self) {
+        let late = |exec: &Exec| exec.phase == Phase::Queued && exec.deadline.is_some_and(|at| at <= self.now);
+        let keys: Vec<u64> = self.execs.iter().filter(|(_, exec)| late(exec)).map(|(key, _)| *key).collect();
+        for key in keys {
+            self.link.queue.retain(|queued| *queued != key);
+            let message = "the exec's time was over before a process could be started for it";
+            self.refuse_exec(key, Refusal::new(ErrorKind::ErrorLimit, message));
+        }
     }
 
     /// The child died before it could say its pid: the spawner did, or the kernel killed it.
@@ -300,7 +318,7 @@ fn start_refusal(stage: Stage, errno: Errno, start: Option<&ExecStart>) -> Refus
         (Stage::Fork, Errno::AGAIN) => {
             Refusal::with_errno(ErrorKind::ErrorLimit, errno, "the sandbox's limit of processes is reached")
         }
-        (_, Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE | Errno::NOSPC) => {
+        (_, Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE | Errno::NOSPC | Errno::DQUOT) => {
             Refusal::with_errno(ErrorKind::ErrorLimit, errno, format!("no room to start {command}"))
         }
         _ => Refusal::with_errno(ErrorKind::ErrorIo, errno, format!("cannot start {command} ({stage:?})")),

@@ -95,10 +95,7 @@ impl Agent {
     }
 
     fn finish(&mut self, key: u64) {
-        self.check_oom();
-        self.check_limits(key);
-        self.sample(key);
-        let usage = self.usage(key);
+        let usage = self.last_look(key);
         let Some(exec) = self.execs.get_mut(&key) else { return };
         let mut cut = false;
         let mut dropped = 0;
@@ -150,17 +147,18 @@ impl Agent {
 
     /// Does what is due.
     pub(crate) fn run_timers(&mut self) {
+        self.refuse_late();
         let now = self.now;
         for exec in self.execs.values_mut() {
             exec.run_timers(now);
         }
         self.greeting.retain(|connection| now < connection.since + GREETING);
         self.rebuild_spawner();
-        self.remove_leftovers();
         self.run_limit_timers();
     }
 
-    fn remove_leftovers(&mut self) {
+    /// Removes groups whose time has come. After the answers, so that nobody waits for it.
+    pub(crate) fn remove_leftovers(&mut self) {
         let (groups, memory) = (&self.sandbox.groups, self.sandbox.meters.v1_memory());
         self.leftovers.retain_mut(|leftover| {
             if leftover.retry_at > self.now || leftover.group.remove(groups, memory).is_ok() {

@@ -2,7 +2,7 @@
 
 use crate::agent::Agent;
 use crate::exec::Phase;
-use crate::meters;
+use crate::meters::{self, Counters, Disk};
 use caisson_wire::agent::{ExecReason, Limit, Usage};
 use rustix::process::WaitStatus;
 use std::time::{Duration, Instant};
@@ -40,8 +40,9 @@ impl Agent {
         let alive: Vec<u64> = self.execs.iter().filter(|(_, exec)| exec.is_alive()).map(|(key, _)| *key).collect();
         self.next_tick = (!alive.is_empty()).then(|| self.now + TICK);
         self.check_oom();
+        let (counters, disk) = (self.sandbox.meters.counters(), meters::disk());
         for key in alive {
-            self.check_limits(key);
+            self.check_limits(key, counters, disk);
             self.sample(key);
         }
     }
@@ -75,12 +76,11 @@ impl Agent {
     }
 
     /// Notes the limits that an exec's counters show.
-    pub(crate) fn check_limits(&mut self, key: u64) {
-        let counters = self.sandbox.meters.counters();
-        let disk = meters::disk();
+    pub(crate) fn check_limits(&mut self, key: u64, counters: Counters, disk: Disk) {
         let Some(exec) = self.execs.get_mut(&key) else { return };
         let start = exec.observed.at_start;
-        if counters.pids_refused > start.pids_refused {
+        let own = exec.group.as_ref().map_or(0, |group| group.pids_refused());
+        if counters.pids_refused > start.pids_refused || own > 0 {
             exec.hit(Limit::Pids);
         }
         if counters.throttled_micros.saturating_sub(start.throttled_micros) >= NOTICEABLE_THROTTLING {
@@ -111,23 +111,31 @@ impl Agent {
         observed.peak_memory = observed.peak_memory.max(bytes);
     }
 
-    /// What an exec used.
-    pub(crate) fn usage(&self, key: u64) -> Usage {
+    /// The last look at an exec; returns what it used.
+    pub(crate) fn last_look(&mut self, key: u64) -> Usage {
+        let (counters, disk) = (self.sandbox.meters.counters(), meters::disk());
+        self.check_oom();
+        self.check_limits(key, counters, disk);
+        self.sample(key);
+        self.usage(key, counters, disk)
+    }
+
+    fn usage(&self, key: u64, counters: Counters, disk: Disk) -> Usage {
         let Some(exec) = self.execs.get(&key).filter(|exec| exec.phase == Phase::Draining) else {
             return Usage::default();
         };
-        let throttled = self.sandbox.meters.counters().throttled_micros;
         let group = exec.group.as_ref();
-        let own_peak = group.map_or(0, |group| group.memory_peak());
+        let own_peak =
+            group.filter(|group| !self.sandbox.v1() || group.has_own_memory()).map_or(0, |group| group.memory_peak());
         let sandbox_peak = if exec.observed.owns_peak { self.sandbox.meters.memory_peak() } else { 0 };
         let wall = exec.ended.unwrap_or(self.now).saturating_duration_since(exec.started);
         Usage {
             wall_micros: u64::try_from(wall.as_micros()).unwrap_or(u64::MAX),
             cpu_micros: group.map_or(0, |group| group.cpu_micros()),
-            cpu_throttled_micros: throttled.saturating_sub(exec.observed.at_start.throttled_micros),
+            cpu_throttled_micros: counters.throttled_micros.saturating_sub(exec.observed.at_start.throttled_micros),
             peak_memory_bytes: exec.observed.peak_memory.max(own_peak).max(sandbox_peak),
             memory_byte_millis: exec.observed.memory_byte_millis,
-            disk_bytes: meters::disk().used_bytes,
+            disk_bytes: disk.used_bytes,
         }
     }
 }

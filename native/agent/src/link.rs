@@ -55,6 +55,13 @@ impl Link {
         }
     }
 
+    /// Asks to be told when the spawner takes requests again.
+    pub fn await_room(&self, poll: &Poll) {
+        if let Some(channel) = &self.channel {
+            poll.want_room(channel, Source::Spawner(self.generation), true);
+        }
+    }
+
     /// The channel, when requests may be sent.
     pub fn open_channel(&self) -> Option<&OwnedFd> {
         self.channel.as_ref().filter(|_| self.ready)
@@ -107,7 +114,7 @@ fn become_spawner(channel: OwnedFd, joins: &[OwnedFd]) -> ! {
     let code = match sys::move_to(channel, spawner::CHANNEL) {
         Ok(channel) if joined => {
             sys::close_from(spawner::CHANNEL + 1);
-            i32::from(spawner::run(channel).is_err())
+            i32::from(spawner::run(channel, true).is_err())
         }
         _ => 1,
     };

@@ -209,3 +209,142 @@ fn cost_of(frame: &Frame) -> usize {
         bytes => bytes + EVENT_COST,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use caisson_wire::agent::ExecStarted;
+    use proptest::prelude::*;
+    use prost::Message;
+
+    #[derive(Clone, Debug)]
+    enum Action {
+        Output(usize),
+        Event,
+        Send(usize),
+        Ack { back: u64, credit: u64 },
+        Reconnect { lost: u64, credit: u64 },
+    }
+
+    fn action() -> impl Strategy<Value = Action> {
+        prop_oneof![
+            4 => (1..5000usize).prop_map(Action::Output),
+            1 => Just(Action::Event),
+            6 => (1..10usize).prop_map(Action::Send),
+            3 => (0..4u64, 0..8000u64).prop_map(|(back, credit)| Action::Ack { back, credit }),
+            1 => (0..6u64, 0..20_000u64).prop_map(|(lost, credit)| Action::Reconnect { lost, credit }),
+        ]
+    }
+
+    /// A client that believes the wire only.
+    struct Model {
+        log: Log,
+        written: u64,
+        output: Vec<u8>,
+        seq: u64,
+        acked: u64,
+        /// What went out under each number, for "unchanged".
+        seen: Vec<Vec<u8>>,
+        allowance: u64,
+    }
+
+    impl Model {
+        fn new() -> Self {
+            let log = Log::new(1, 20_000, 10_000);
+            Self { log, written: 0, output: Vec::new(), seq: 0, acked: 0, seen: Vec::new(), allowance: 10_000 }
+        }
+
+        fn write(&mut self, bytes: usize) {
+            let bytes = bytes.min(self.log.room());
+            if bytes > 0 {
+                let mut buffer = vec![0; HEADROOM];
+                buffer.extend((0..bytes as u64).map(|i| (((self.written + i) * 31) >> 4) as u8));
+                self.log.push_output(0, self.written, buffer);
+                self.written += bytes as u64;
+            }
+        }
+
+        fn receive(&mut self) -> bool {
+            let Some(frame) = self.log.next() else { return false };
+            let decoded = AgentFrame::decode(&frame.as_bytes()[4..]).unwrap();
+            assert_eq!(decoded.seq, self.seq + 1, "numbers have no holes");
+            self.seq = decoded.seq;
+            match self.seen.get(decoded.seq as usize - 1) {
+                Some(before) => assert_eq!(before, frame.as_bytes(), "sent again unchanged"),
+                None => self.seen.push(frame.as_bytes().to_vec()),
+            }
+            if let Some(Body::Output(output)) = decoded.body {
+                let bytes = output.data.len() as u64;
+                assert!(bytes <= self.allowance, "more than was granted");
+                self.allowance -= bytes;
+                if output.offset == self.output.len() as u64 {
+                    self.output.extend(output.data);
+                }
+            }
+            true
+        }
+
+        fn act(&mut self, action: Action) {
+            match action {
+                Action::Output(bytes) => self.write(bytes),
+                Action::Event => self.log.push_event(Body::ExecStarted(ExecStarted { pid: 1 })),
+                Action::Send(frames) => {
+                    for _ in 0..frames {
+                        self.receive();
+                    }
+                }
+                Action::Ack { back, credit } => {
+                    let seq = self.seq.saturating_sub(back);
+                    self.log.acknowledge(seq, credit, &mut Vec::new()).unwrap();
+                    self.acked = self.acked.max(seq);
+                    self.allowance += credit;
+                    assert!(self.log.acknowledge(self.log.last_seq() + 1, 0, &mut Vec::new()).is_err());
+                }
+                Action::Reconnect { lost, credit } => {
+                    let seq = self.seq.saturating_sub(lost).max(self.acked);
+                    self.log.resume(seq, credit, &mut Vec::new()).unwrap();
+                    self.seq = seq;
+                    self.acked = seq;
+                    self.allowance = credit;
+                }
+            }
+            assert!(self.log.cost() <= 2 * 20_000 + 80 * EVENT_COST, "memory stays bounded: {}", self.log.cost());
+        }
+
+        fn drain(&mut self) {
+            self.log.push_ended(ExecEnded::default());
+            while !self.log.is_done() {
+                while self.receive() {}
+                self.act(Action::Ack { back: 0, credit: 50_000 });
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn nothing_is_lost_doubled_changed_or_sent_without_credit(actions in prop::collection::vec(action(), 0..200)) {
+            let mut model = Model::new();
+            for action in actions {
+                model.act(action);
+            }
+            model.drain();
+            let expected: Vec<u8> = (0..model.written).map(|i| ((i * 31) >> 4) as u8).collect();
+            prop_assert!(model.output == expected);
+        }
+    }
+
+    #[test]
+    fn other_events_overtake_output_that_waits_for_credit() {
+        let mut log = Log::new(1, 1000, 0);
+        let mut buffer = vec![0; HEADROOM];
+        buffer.push(b'x');
+        log.push_output(0, 0, buffer);
+        log.push_event(Body::ExecStarted(ExecStarted { pid: 1 }));
+        assert_eq!(log.next().unwrap().output_bytes, 0);
+        assert!(log.next().is_none());
+        log.acknowledge(1, 1, &mut Vec::new()).unwrap();
+        assert_eq!(log.next().unwrap().output_bytes, 1);
+    }
+}

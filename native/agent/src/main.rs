@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     let spawner = std::env::args_os().nth(1).is_some_and(|arg| arg == "spawner");
     let result = sys::take_channel()
         .map_err(|errno| error::Fatal::Kernel("use descriptor 3", errno))
-        .and_then(|channel| if spawner { spawner::run(channel) } else { agent::run(channel) });
+        .and_then(|channel| if spawner { spawner::run(channel, false) } else { agent::run(channel) });
     // Standard error is /dev/null in a sandbox; the agent tells its faults on the life channel.
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -124,9 +124,9 @@ pub fn make_folder(folder: &OwnedFd, name: &[u8], mode: u32, owner: Owner) -> Re
 
 /// Opens `name` in `folder` without following links.
 pub fn open_beneath(folder: impl AsFd, name: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
-    // openat2 refuses what O_PATH would ignore.
-    let no_tty = if flags.contains(OFlags::PATH) { OFlags::empty() } else { OFlags::NOCTTY };
-    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | no_tty;
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    // openat2 refuses O_PATH together with flags that mean nothing for it.
+    let flags = if flags.contains(OFlags::PATH) { flags } else { flags | OFlags::NOCTTY };
     loop {
         // AGAIN: a rename raced with the walk; the kernel asks to try once more.
         match openat2(&folder, name, flags, Mode::empty(), RESOLVE) {

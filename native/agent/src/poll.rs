@@ -93,11 +93,18 @@ impl Poll {
     pub fn add(&self, fd: impl AsFd, source: Source) -> Result<(), Errno> {
         use epoll::EventFlags as F;
         let flags = match source {
-            Source::Client(_) | Source::Spawner(_) => F::IN | F::OUT | F::RDHUP | F::ET,
             Source::Stdin(_) => F::OUT | F::ET,
-            _ => F::IN | F::ET,
+            _ => F::IN | F::RDHUP | F::ET,
         };
         epoll::add(&self.epoll, fd, epoll::EventData::new_u64(source.token()), flags)
+    }
+
+    /// Tells of room as well, or no longer. Only who waits for room asks: each read of the other side would wake us.
+    pub fn want_room(&self, fd: impl AsFd, source: Source, wanted: bool) {
+        use epoll::EventFlags as F;
+        let flags = if wanted { F::IN | F::RDHUP | F::OUT | F::ET } else { F::IN | F::RDHUP | F::ET };
+        // The descriptor is in the set, so only want of memory could refuse this, and a change needs none.
+        let _ = epoll::modify(&self.epoll, fd, epoll::EventData::new_u64(source.token()), flags);
     }
 
     /// Waits for events, at most for `timeout`, and hands out each once.

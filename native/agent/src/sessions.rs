@@ -2,6 +2,7 @@
 
 use crate::agent::Agent;
 use crate::connection::{Broken, Connection, Incoming, next_frame};
+use crate::poll::Source;
 use caisson_wire::PROTOCOL_VERSION;
 use caisson_wire::agent::{ClientFrame, ErrorKind, ExecState, Hello, StreamError, Welcome, agent_frame, client_frame};
 use rustix::fd::OwnedFd;
@@ -17,7 +18,7 @@ impl Agent {
         let id = self.next_connection;
         self.next_connection += 1;
         let Ok(connection) = Connection::new(id, socket, min_epoch) else { return };
-        if self.poll.add(connection.socket(), crate::poll::Source::Client(id)).is_err() {
+        if self.poll.add(connection.socket(), Source::Client(id)).is_err() {
             return;
         }
         if self.greeting.len() >= MAX_GREETING {
@@ -60,6 +61,8 @@ impl Agent {
         if let Err(message) = self.resume(hello) {
             return refuse(connection, ErrorKind::ErrorProtocol, message);
         }
+        // What is acknowledged is not told of again.
+        self.forget_done();
         let welcome = Welcome { version: PROTOCOL_VERSION, epoch: hello.epoch, execs: self.states() };
         connection.answer(0, agent_frame::Body::Welcome(welcome));
         self.client = Some(connection);
@@ -177,7 +180,13 @@ impl Agent {
         // Streams that found no room must be asked again, since no event will tell of it.
         let was_full = !client.has_room();
         match client.flush(&mut self.spare) {
-            Ok(()) => client.has_output() || was_full && client.has_room(),
+            Ok(()) => {
+                if client.waits_for_room == client.writable {
+                    client.waits_for_room = !client.writable;
+                    self.poll.want_room(client.socket(), Source::Client(client.id), client.waits_for_room);
+                }
+                client.has_output() || was_full && client.has_room()
+            }
             Err(broken) => {
                 self.break_client(broken);
                 false

@@ -17,7 +17,9 @@ use std::time::Duration;
 pub const CHANNEL: i32 = 3;
 
 /// Serves requests until the agent closes the channel. Everything that children inherit unchanged is set here once.
-pub fn run(channel: OwnedFd) -> Result<(), Fatal> {
+///
+/// One that the agent forked has the agent's system call filter already.
+pub fn run(channel: OwnedFd, filtered: bool) -> Result<(), Fatal> {
     sys::forbid_dumping().or_fatal("become unreachable")?;
     sys::reset_signals();
     sys::set_soft_data_limit(None);
@@ -28,6 +30,9 @@ pub fn run(channel: OwnedFd) -> Result<(), Fatal> {
     limit(Resource::Memlock, 64 << 10);
     limit(Resource::Rtprio, 0);
     become_child_of_agent().or_fatal("become a child of process 1")?;
+    if !filtered {
+        caisson_seccomp::install(caisson_seccomp::agent()).map_err(Fatal::Filter)?;
+    }
     let pid = rustix::process::getpid().as_raw_nonzero().get();
     sys::send(&channel, &hello(pid), &[], SendFlags::empty()).or_fatal("greet the agent")?;
     while let Some((request, fds)) = spawn_request::receive(&channel).or_fatal("receive a request")? {

@@ -130,6 +130,31 @@ fn signals_reach_the_main_process_and_kill_has_the_client_s_reason() {
 }
 
 #[test]
+fn a_kill_right_behind_the_start_is_never_lost() {
+    let Some(mut world) = world() else { return };
+    let mut client = world.client();
+    for _ in 0..50 {
+        let stream = client.start(command(&["sleep", "60"]));
+        client.signal(stream, libc::SIGKILL, true, ExecReason::ReasonCancelled);
+        match client.finish(stream) {
+            Ok(outcome) => assert_eq!(outcome.ended.reason(), ExecReason::ReasonCancelled),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ErrorCancelled),
+        }
+    }
+}
+
+#[test]
+fn limits_in_the_v2_hierarchy_alone_need_no_v1_descriptors() {
+    let Some(mut world) = harness::world_with(&harness::Limits { v1: false, ..harness::Limits::default() }) else {
+        return;
+    };
+    let mut client = world.client();
+    let outcome = client.sh("echo two");
+    assert_eq!((outcome.text().as_str(), outcome.ended.reason()), ("two\n", ExecReason::ReasonExited));
+    assert!(outcome.ended.usage.unwrap().cpu_micros > 0);
+}
+
+#[test]
 fn commands_that_cannot_start_are_refused_with_the_right_kind() {
     let Some(mut world) = world() else { return };
     let mut client = world.client();

@@ -119,7 +119,7 @@ fn names(world: &World) -> Vec<String> {
 fn a_file_is_written_with_owner_and_mode_and_read_back() {
     let Some(mut world) = world() else { return };
     let mut client = world.client();
-    let data: Vec<u8> = (0..5_000_000u32).map(|i| (i * 7 >> 3) as u8).collect();
+    let data: Vec<u8> = (0..5_000_000u32).map(|i| ((i * 7) >> 3) as u8).collect();
     assert_eq!(put(&mut client, put_request(&world.path("file")), &data), Ok(5_000_000));
     let meta = std::fs::metadata(world.folder.join("file")).unwrap();
     assert_eq!((meta.uid(), meta.gid(), meta.permissions().mode() & 0o7777), (USER, USER, 0o640));

@@ -12,7 +12,7 @@ use std::time::Duration;
 const HOG: &str = "exec tail /dev/zero";
 
 fn small() -> Limits {
-    Limits { memory_bytes: 48 << 20, pids: 64, cpu_quota_micros: None }
+    Limits { memory_bytes: 48 << 20, pids: 64, cpu_quota_micros: None, v1: true }
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn only_the_exec_of_the_victim_is_ended() {
 fn a_fork_bomb_meets_the_pids_limit_and_dies_with_its_exec() {
     let Some(mut world) = world_with(&small()) else { return };
     let mut client = world.client();
-    let start = ExecStart { timeout_millis: 1500, ..shell("b() { b | b & }; b; sleep 60") };
+    let start = ExecStart { timeout_millis: 1500, ..shell("b() { b | b & }; (b); exec sleep 60") };
     let outcome = client.run(start).unwrap();
     assert_eq!(outcome.ended.reason(), ExecReason::ReasonTimeout);
     assert!(outcome.limits.contains(&Limit::Pids), "{:?}", outcome.limits);

@@ -2,6 +2,7 @@
 //! them. `docs/launcher.md` tells how; the order here is the order of a start.
 
 mod cgroup;
+mod confine;
 mod conn;
 mod disk;
 mod error;
@@ -10,6 +11,7 @@ mod ids;
 mod janitor;
 mod journal;
 mod life;
+mod project;
 mod request;
 mod sandbox;
 mod seat;
@@ -118,6 +120,7 @@ fn run(options: &Options) -> Result<()> {
     let parent = open_parent(&options.socket)?;
     let cgroups = Arc::new(cgroup::Cgroups::open()?);
     host::enter(&template.skeleton, &options.run, &[&options.state, &options.run])?;
+    confine::confine()?;
     let journal = journal::Journal::open(&options.run, &cgroups, &options.socket)?;
     let ids = ids::Ids::open(&options.run)?;
     let stock = disk::Stock::start(&options.state, USUAL_DISK)?;
@@ -207,7 +210,13 @@ fn listen(path: &Path, group: Option<u32>) -> Result<OwnedFd> {
 }
 
 fn stdin_copy() -> Result<OwnedFd> {
-    rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).doing(|| "take standard input".into())
+    let stdin = rustix::stdio::stdin();
+    let kind = rustix::fs::fstat(stdin).map(|s| rustix::fs::FileType::from_raw_mode(s.st_mode)).ok();
+    let can_end = kind.is_some_and(|k| k.is_fifo() || k.is_socket()) || rustix::termios::isatty(stdin);
+    if !can_end {
+        return Err(Error::invalid("--exit-with-stdin needs a pipe, a socket or a terminal on standard input"));
+    }
+    rustix::io::fcntl_dupfd_cloexec(stdin, 3).doing(|| "take standard input".into())
 }
 
 /// One line of JSON in the error form of the API.

@@ -251,7 +251,8 @@ struct CapData {
     inheritable: u32,
 }
 
-fn capset(permitted: u64, inheritable: u64) -> io::Result<()> {
+/// Sets permitted and effective, and inheritable, capabilities.
+pub fn capset(permitted: u64, inheritable: u64) -> io::Result<()> {
     let header = CapHeader { version: 0x2008_0522, pid: 0 };
     let half = |shift: u32| CapData {
         effective: (permitted >> shift) as u32,
@@ -264,6 +265,17 @@ fn capset(permitted: u64, inheritable: u64) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+/// The permitted capabilities of this process.
+pub fn permitted() -> io::Result<u64> {
+    let header = CapHeader { version: 0x2008_0522, pid: 0 };
+    let mut data = [CapData { effective: 0, permitted: 0, inheritable: 0 }; 2];
+    // SAFETY: header and data have the layout of linux/capability.h, version 3.
+    if unsafe { libc::syscall(libc::SYS_capget, std::ptr::from_ref(&header), data.as_mut_ptr()) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(u64::from(data[0].permitted) | u64::from(data[1].permitted) << 32)
 }
 
 /// Gives up everything but the agent's few capabilities, for this and for whatever is executed.
@@ -290,7 +302,8 @@ pub fn drop_privileges() -> Step<()> {
     step(sys::prctl(libc::PR_SET_DUMPABLE, 0, 0), "become undumpable")
 }
 
-fn last_capability() -> u32 {
+/// The highest capability that this kernel knows.
+pub fn last_capability() -> u32 {
     // PR_CAPBSET_READ fails with EINVAL beyond the last one that this kernel knows.
     (0..63).take_while(|c| sys::prctl(libc::PR_CAPBSET_READ, *c, 0).is_ok()).last().unwrap_or(40) as u32
 }

@@ -27,6 +27,11 @@ pub fn agent() -> &'static [libc::sock_filter] {
     &AGENT
 }
 
+/// The list for the launcher. All that it starts inherits it, so it lets through whatever [`agent`] does.
+pub fn launcher() -> &'static [libc::sock_filter] {
+    &LAUNCHER
+}
+
 /// Puts `filter` on the calling thread and its future children, for good. Async-signal-safe, so it may stand between
 /// fork and exec. The thread needs no_new_privs.
 pub fn install(filter: &[libc::sock_filter]) -> std::io::Result<()> {

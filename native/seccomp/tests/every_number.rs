@@ -7,7 +7,7 @@ mod support;
 #[path = "../generate/mod.rs"]
 mod generate;
 
-use caisson_seccomp::{Families, agent, user};
+use caisson_seccomp::{Families, agent, launcher, user};
 use generate::policy::{self, Arch};
 use libc::*;
 use support::Verdict::{Allow, Errno, Kill};
@@ -262,6 +262,23 @@ fn refuses_dangerous_process_options() {
             let wanted = if [35, 62].contains(&option) { Errno(EPERM) } else { Allow };
             assert_eq!(verdict(filter, SYS_prctl, &[option]), wanted, "prctl {option}");
         }
+    }
+}
+
+#[test]
+fn launcher_may_do_whatever_the_agent_may_and_refuses_what_nobody_needs() {
+    for number in 0..600 {
+        if verdict(agent(), number, &[]) == Allow {
+            assert_eq!(verdict(launcher(), number, &[]), Allow, "call {number}");
+        }
+    }
+    for number in [SYS_mount, SYS_clone3, SYS_setns, SYS_unshare, SYS_sethostname, SYS_mount_setattr] {
+        assert_eq!(verdict(launcher(), number, &[]), Allow, "call {number}");
+    }
+    for number in
+        [SYS_bpf, SYS_kexec_load, SYS_init_module, SYS_io_uring_setup, SYS_keyctl, SYS_reboot, SYS_settimeofday]
+    {
+        assert_eq!(verdict(launcher(), number, &[]), Errno(EPERM), "call {number}");
     }
 }
 

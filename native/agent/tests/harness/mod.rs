@@ -39,11 +39,13 @@ pub struct Limits {
     pub memory_bytes: u64,
     pub pids: u64,
     pub cpu_quota_micros: Option<u64>,
+    /// Hands the v1 folders over.
+    pub v1: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { memory_bytes: 256 << 20, pids: 128, cpu_quota_micros: None }
+        Self { memory_bytes: 256 << 20, pids: 128, cpu_quota_micros: None, v1: true }
     }
 }
 
@@ -108,7 +110,7 @@ impl World {
             version: 1,
             sandbox: "sbtest".into(),
             join_count: joins.len() as u32,
-            v1: true,
+            v1: limits.v1,
             families: 0,
             memory_bytes: limits.memory_bytes,
             pids: limits.pids,
@@ -116,8 +118,10 @@ impl World {
         let folders_fds = [open(&v2), open(&memory), open(&pids), open(&cpu)];
         let mut fds = vec![agent_end.as_fd(), folders_fds[0].as_fd()];
         fds.extend(joins.iter().map(OwnedFd::as_fd));
-        fds.extend(folders_fds[1..].iter().map(OwnedFd::as_fd));
-        fds.push(event.as_fd());
+        if limits.v1 {
+            fds.extend(folders_fds[1..].iter().map(OwnedFd::as_fd));
+            fds.push(event.as_fd());
+        }
         send(&life, &boot.encode_to_vec(), &fds);
         process::start_spawner(env!("CARGO_BIN_EXE_caisson-agent"), agent, &spawner_end, &joins);
         drop((agent_life, agent_end, spawner_end));

@@ -47,8 +47,8 @@ public record ByteSize(long bytes) implements Comparable<ByteSize> {
     public static ByteSize parse(String text) {
         String lower = text.strip().toLowerCase(Locale.ROOT);
         int end = 0;
-        while (end < lower.length()
-                && (Character.digit(lower.charAt(end), 10) >= 0 || lower.charAt(end) == '.')) {
+        // ASCII only: other digits read differently in other programs.
+        while (end < lower.length() && "0123456789.".indexOf(lower.charAt(end)) >= 0) {
             end++;
         }
         String suffix = lower.substring(end);

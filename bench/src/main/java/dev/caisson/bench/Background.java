@@ -57,7 +57,7 @@ record Background(Path stateFolder) {
         Set<String> there = new HashSet<>();
         for (Path root : Cgroup.roots()) {
             list(root.resolve("caisson/local"))
-                    .forEach(path -> there.add(path.getFileName().toString()));
+                    .forEach(path -> there.add(String.valueOf(path.getFileName())));
         }
         there.retainAll(sandboxes);
         return !there.isEmpty();

@@ -88,7 +88,7 @@ record Census(Map<String, Integer> counts) {
 
         void processes() {
             for (Path folder : children(PROC)) {
-                String name = folder.getFileName().toString();
+                String name = String.valueOf(folder.getFileName());
                 if (name.chars().allMatch(Character::isDigit)) {
                     process(folder, Long.parseLong(name));
                 }

@@ -20,12 +20,22 @@ final class Explain {
 
     /** One line for an error. */
     static String failure(CaissonException failure) {
-        String message = failure.message();
+        String line = withStop(sentence(failure.message()));
         String allowed = failure.details().getOrDefault("allowed", "");
-        if (!allowed.isEmpty() && !message.contains(allowed)) {
-            message += " Allowed: " + allowed + ".";
+        if (!allowed.isEmpty() && !line.contains(allowed)) {
+            line += " Allowed: " + allowed + ".";
         }
-        return failure.remedy().isEmpty() ? message : message + " " + failure.remedy();
+        return (line + " " + sentence(failure.remedy())).strip();
+    }
+
+    /** One line with a capital letter: other parts of the system say half sentences at times. */
+    private static String sentence(String text) {
+        String line = text.strip().replaceAll("\\s*\\R\\s*", " ");
+        return line.isEmpty() ? line : Character.toUpperCase(line.charAt(0)) + line.substring(1);
+    }
+
+    private static String withStop(String line) {
+        return line.matches(".*[.!?:]") ? line : line + ".";
     }
 
     /** The lines for a result; none when there is nothing to say. */

@@ -2,6 +2,8 @@ package dev.caisson.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
 import dev.caisson.api.ExecReason;
 import dev.caisson.api.ExecResult;
 import dev.caisson.api.FileType;
@@ -73,5 +75,16 @@ class ExplainTest {
                                                 "a link")));
 
         assertThat(lines(result)).containsExactly("not collected: l: a link");
+    }
+
+    @Test
+    void makesOneLineOfSentencesFromWhatOthersSay() {
+        CaissonException failure =
+                CaissonException.of(ErrorCode.INVALID, "cannot mount: no (1)\nreally")
+                        .withRemedy("run as root")
+                        .withDetail("allowed", "a, b");
+
+        assertThat(Explain.failure(failure))
+                .isEqualTo("Cannot mount: no (1) really. Allowed: a, b. Run as root");
     }
 }

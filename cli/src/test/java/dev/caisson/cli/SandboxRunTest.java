@@ -282,6 +282,21 @@ class SandboxRunTest {
     }
 
     @Test
+    void interruptOfATerminalEndsTheSandboxThoughItReachesEveryProcess() throws Exception {
+        assumeTrue(Files.exists(Path.of("/usr/bin/setsid")), "needs setsid");
+        Process process =
+                Entry.start(
+                        List.of("setsid"), Map.of(), "run", "--", "sh", "-c", "echo up; sleep 99");
+        Drain out = new Drain(process.getInputStream());
+        await().atMost(Duration.ofSeconds(20)).until(() -> out.soFar().length > 0);
+
+        new ProcessBuilder("kill", "-INT", "--", "-" + process.pid()).start().waitFor();
+
+        assertThat(process.waitFor(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.exitValue()).isEqualTo(130);
+    }
+
+    @Test
     void aReaderThatGoesAwayEndsTheSandbox() throws Exception {
         Process process = Entry.start(List.of(), Map.of(), "run", "--", "yes");
         process.getInputStream().readNBytes(10);

@@ -202,17 +202,24 @@ final class AgentClient implements AutoCloseable {
     }
 
     private void disconnect() {
+        // Not under the lock: a writer that is stuck holds it, and this frees it.
+        closeChannel();
         writing.lock();
         try {
             writer = null;
-            SocketChannel old = channel;
-            if (old != null) {
-                old.close();
+        } finally {
+            writing.unlock();
+        }
+    }
+
+    private void closeChannel() {
+        SocketChannel open = channel;
+        try {
+            if (open != null) {
+                open.close();
             }
         } catch (IOException e) {
             // A socket that cannot be closed is gone as well.
-        } finally {
-            writing.unlock();
         }
     }
 
@@ -355,15 +362,7 @@ final class AgentClient implements AutoCloseable {
     /** Closes the channel and fails what is open. */
     void close(CaissonException cause) {
         over = cause;
-        SocketChannel open = channel;
-        try {
-            if (open != null) {
-                // Not under the lock: a writer that is stuck holds it, and this frees it.
-                open.close();
-            }
-        } catch (IOException e) {
-            // Gone as well.
-        }
+        closeChannel();
         streams.forEach((number, stream) -> {
             if (streams.remove(number, stream)) {
                 stream.fail(cause);

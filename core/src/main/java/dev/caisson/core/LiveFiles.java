@@ -144,8 +144,7 @@ final class LiveFiles implements SandboxFiles {
             throw CaissonException.invalid("host", "The target " + host + " is not a file name.");
         }
         long[] bytes = new long[1];
-        try (HostFolder folder =
-                HostFolder.open(parent)) {
+        try (HostFolder folder = HostFolder.open(parent)) {
             folder.file(name.toString(), 0644, channel -> bytes[0] = copy(path, channel));
         } catch (IOException e) {
             throw CaissonException.of(

@@ -23,6 +23,7 @@ import java.nio.channels.SocketChannel;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -42,8 +43,8 @@ public final class FakeAgent {
         int run(FakeExec exec) throws InterruptedException;
     }
 
-    private final Map<String, Program> programs = new ConcurrentHashMap<>();
-    private final FakeFiles files = new FakeFiles(this);
+    private final Map<String, Program> programs;
+    private final FakeFiles files;
     private final AtomicLong connections = new AtomicLong();
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -57,6 +58,12 @@ public final class FakeAgent {
 
     /** An agent with the usual programs: {@code true, false, echo, cat, bytes N}. */
     public FakeAgent() {
+        this.programs = new ConcurrentHashMap<>();
+        this.files =
+                new FakeFiles(
+                        this,
+                        new ConcurrentSkipListMap<>(
+                                ByteString.unsignedLexicographicalComparator()));
         program("true", exec -> 0);
         program("false", exec -> 1);
         program(
@@ -81,6 +88,12 @@ public final class FakeAgent {
                     exec.write(OutputFd.STDOUT, bytes);
                     return 0;
                 });
+    }
+
+    /** Another agent with the programs and files of one. */
+    public FakeAgent(FakeAgent other) {
+        this.programs = other.programs;
+        this.files = new FakeFiles(this, other.files.nodes);
     }
 
     /** Adds or replaces a program. */
@@ -174,6 +187,7 @@ public final class FakeAgent {
             Welcome.Builder welcome = Welcome.newBuilder().setVersion(1).setEpoch(epoch);
             execs.values().forEach(exec -> welcome.addExecs(state(exec)));
             send(AgentFrame.newBuilder().setWelcome(welcome).build());
+            execs.values().stream().filter(exec -> exec.attached).forEach(this::stdinCredit);
             execs.values().forEach(this::pump);
             return true;
         } finally {
@@ -283,15 +297,19 @@ public final class FakeAgent {
             exec.stdin.writeBytes(data.getData().substring((int) skip).toByteArray());
         }
         exec.stdinEnded |= data.getEof() && skip <= data.getData().size();
+        stdinCredit(exec);
+        changed.signalAll();
+    }
+
+    private void stdinCredit(FakeExec exec) {
         send(
                 AgentFrame.newBuilder()
-                        .setStream(stream)
+                        .setStream(exec.stream)
                         .setStdinCredit(
                                 StdinCredit.newBuilder()
                                         .setReceived(exec.stdin.size())
                                         .setLimit(exec.stdin.size() + STDIN_WINDOW))
                         .build());
-        changed.signalAll();
     }
 
     private void ack(long stream, Ack ack) {

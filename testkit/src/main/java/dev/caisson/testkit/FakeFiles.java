@@ -15,7 +15,6 @@ import dev.caisson.wire.agent.FileType;
 import java.io.ByteArrayOutputStream;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
@@ -27,8 +26,7 @@ public final class FakeFiles {
     private static final int CHUNK = 64 << 10;
     private static final long WINDOW = 1 << 20;
 
-    private record Node(
-            FileType type, ByteString content, int mode, long stamp, long inode, long told) {}
+    record Node(FileType type, ByteString content, int mode, long stamp, long inode, long told) {}
 
     private record Incoming(ByteString path, int mode, ByteArrayOutputStream bytes) {}
 
@@ -44,14 +42,14 @@ public final class FakeFiles {
     }
 
     private final FakeAgent agent;
-    private final Map<ByteString, Node> nodes =
-            new ConcurrentSkipListMap<>(ByteString.unsignedLexicographicalComparator());
+    final Map<ByteString, Node> nodes;
     private final Map<Long, Incoming> incoming = new HashMap<>();
     private final Map<Long, Outgoing> outgoing = new HashMap<>();
     private final AtomicLong clock = new AtomicLong(1_000_000);
     private volatile @Nullable FileEntries listing;
 
-    FakeFiles(FakeAgent agent) {
+    FakeFiles(FakeAgent agent, Map<ByteString, Node> nodes) {
+        this.nodes = nodes;
         this.agent = agent;
     }
 
