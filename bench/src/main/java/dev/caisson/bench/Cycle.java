@@ -1,6 +1,8 @@
 package dev.caisson.bench;
 
 import dev.caisson.api.Caisson;
+import dev.caisson.api.Event;
+import dev.caisson.api.EventType;
 import dev.caisson.api.Sandbox;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -23,9 +25,10 @@ final class Cycle implements Measure {
     public void run(Setting setting, Report report) {
         Optional<Path> bwrap = Shell.find("bwrap");
         Optional<Path> runc = Shell.find("runc");
-        try (Caisson caisson = Caisson.open()) {
+        Samples setups = new Samples();
+        try (Caisson caisson = Caisson.open(event -> setUp(event, setups))) {
             setting.warmUp(caisson);
-            Steps steps = new Steps(caisson);
+            Steps steps = new Steps(caisson, setups);
             List<Peer> peers = new ArrayList<>();
             try {
                 bwrap.ifPresent(program ->
@@ -45,6 +48,14 @@ final class Cycle implements Measure {
             } finally {
                 peers.forEach(Peer::close);
             }
+        }
+    }
+
+    /** Listens for how long the launcher took; one sandbox at a time. */
+    private static void setUp(Event event, Samples setups) {
+        if (event.type() == EventType.SANDBOX_STARTED
+                && event.data().get("setupMicros") instanceof Long micros) {
+            setups.add(micros * 1000);
         }
     }
 
@@ -106,15 +117,18 @@ final class Cycle implements Measure {
     /** The steps of a life, timed one by one. */
     private static final class Steps {
         private final Caisson caisson;
+        private final Samples setups;
         private Samples create = new Samples();
         private Samples exec = new Samples();
         private Samples destroy = new Samples();
 
-        Steps(Caisson caisson) {
+        Steps(Caisson caisson, Samples setups) {
             this.caisson = caisson;
+            this.setups = setups;
         }
 
         void clear() {
+            setups.clear();
             create = new Samples();
             exec = new Samples();
             destroy = new Samples();
@@ -138,6 +152,9 @@ final class Cycle implements Measure {
         String told() {
             return "create "
                     + Numbers.text(create.medianMillis())
+                    + " ("
+                    + Numbers.text(setups.medianMillis())
+                    + " of it in the launcher)"
                     + " + exec "
                     + Numbers.text(exec.medianMillis())
                     + " + destroy "

@@ -177,7 +177,19 @@ final class Docker implements AutoCloseable {
                 // It goes with the engine's folder, or was never there.
             }
         }
-        engine.ifPresent(Docker::end);
+        engine.ifPresent(own -> {
+            end(own);
+            // What an engine makes once and leaves.
+            Cgroup.roots().forEach(root -> removeEmpty(root.resolve("docker")));
+        });
+    }
+
+    private static void removeEmpty(Path folder) {
+        try {
+            Files.deleteIfExists(folder);
+        } catch (IOException e) {
+            // Another engine uses it.
+        }
     }
 
     private static void end(Process engine) {

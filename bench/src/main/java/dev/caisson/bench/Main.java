@@ -72,20 +72,17 @@ final class Main implements Callable<Integer> {
         }
         Report report = json ? new JsonReport(System.out) : new TableReport(System.out);
         Path work = workFolder();
-        try {
-            System.setProperty("caisson.state.dir", stateFolder(work).toString());
-            Setting setting =
-                    new Setting(property("checkout"), work, property("pace"), quick, docker);
-            boolean complete = true;
-            for (Measure measure : ALL) {
-                if (names.isEmpty() || names.contains(measure.name())) {
-                    complete &= measured(measure, setting, report);
-                }
+        // Also when it is stopped by a signal.
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> remove(work), "bench-remove"));
+        System.setProperty("caisson.state.dir", stateFolder(work).toString());
+        Setting setting = new Setting(property("checkout"), work, property("pace"), quick, docker);
+        boolean complete = true;
+        for (Measure measure : ALL) {
+            if (names.isEmpty() || names.contains(measure.name())) {
+                complete &= measured(measure, setting, report);
             }
-            return complete ? 0 : 1;
-        } finally {
-            remove(work);
         }
+        return complete ? 0 : 1;
     }
 
     private static boolean measured(Measure measure, Setting setting, Report report) {

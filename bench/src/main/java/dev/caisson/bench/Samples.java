@@ -19,6 +19,10 @@ final class Samples {
         values.forEach(this::add);
     }
 
+    void clear() {
+        count = 0;
+    }
+
     int count() {
         return count;
     }
