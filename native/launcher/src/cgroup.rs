@@ -374,15 +374,16 @@ impl Cgroups {
         Ok(event)
     }
 
-    /// Sets a sandbox's limits. The spawner counts as one process more. `device` is the disk's `major:minor`.
-    pub fn limit(&self, path: &str, limits: &wire::Limits, device: &str) -> Result<()> {
+    /// Sets a sandbox's limits. The spawner counts as one process more. `device` is the disk's `major:minor`, needed
+    /// for a limit of block I/O.
+    pub fn limit(&self, path: &str, limits: &wire::Limits, device: Option<&str>) -> Result<()> {
         self.set_memory(path, limits.memory_bytes)?;
         self.set_pids(path, limits.pids + 1)?;
         self.set_cpu_quota(path, limits.cpu_millis)?;
-        if limits.io_bytes_per_second > 0 {
-            self.limit_io(path, limits.io_bytes_per_second, device)?;
+        match device {
+            Some(device) if limits.io_bytes_per_second > 0 => self.limit_io(path, limits.io_bytes_per_second, device),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn limit_io(&self, path: &str, rate: u64, device: &str) -> Result<()> {

@@ -193,7 +193,7 @@ impl Sandbox {
                 ));
             }
         }
-        cgroups.limit(&self.path, &limits, &disk.device)?;
+        cgroups.limit(&self.path, &limits, disk.device.as_deref())?;
         if limits.io_bytes_per_second > 0 && cgroups.limits_in_v1() {
             self.degraded
                 .push("the I/O rate holds for direct I/O only: this host's block I/O controller is cgroup v1".into());

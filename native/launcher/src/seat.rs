@@ -43,8 +43,6 @@ pub enum Report {
         pid: u32,
         /// Its pidfd.
         pidfd: OwnedFd,
-        /// Whether /usr shows its owners (needs a file system that can be idmapped).
-        usr_mapped: bool,
     },
     /// Process 1: the root is built; the agent is executed next.
     Rooted,
@@ -79,8 +77,8 @@ pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Report> {
     let body = &buffer[..length];
     Ok(match (body.first(), body.get(1..)) {
         (Some(&TAG_PARKED), Some([login])) => Report::Parked { login: *login == 1, fds },
-        (Some(&TAG_CLONED), Some([mapped, a, b, c, d])) if fds.len() == 1 => {
-            Report::Cloned { pid: u32::from_le_bytes([*a, *b, *c, *d]), pidfd: fds.remove(0), usr_mapped: *mapped == 1 }
+        (Some(&TAG_CLONED), Some([a, b, c, d])) if fds.len() == 1 => {
+            Report::Cloned { pid: u32::from_le_bytes([*a, *b, *c, *d]), pidfd: fds.remove(0) }
         }
         (Some(&TAG_ROOTED), _) => Report::Rooted,
         (Some(&TAG_FAILED), Some([a, b, c, d, step @ ..])) => Report::Failed {
@@ -338,8 +336,8 @@ fn clone_sandbox(
             )?;
             or(sys::mount_setattr(disk.as_fd(), false, &idmap), "map the owners of the disk")?;
             // Unmapped, the files of /usr belong to nobody inside, which harms nothing.
-            let mapped = sys::mount_setattr(usr.as_fd(), true, &idmap).is_ok();
-            let mut packet = vec![TAG_CLONED, u8::from(mapped)];
+            let _ = sys::mount_setattr(usr.as_fd(), true, &idmap);
+            let mut packet = vec![TAG_CLONED];
             packet.extend((pid as u32).to_le_bytes());
             or(sys::send_packet(socket, &packet, &[pidfd.as_fd()]), "report process 1")?;
             or(rustix::io::write(&go, b"g"), "start process 1").map(drop)
