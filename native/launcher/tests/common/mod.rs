@@ -105,6 +105,12 @@ impl Launcher {
         client
     }
 
+    /// An orderly end that leaves its folders.
+    pub fn end_and_keep(mut self) -> PathBuf {
+        self.keep = true;
+        self.run.parent().unwrap().to_path_buf()
+    }
+
     /// SIGKILL, leaving its folders.
     pub fn kill(mut self) -> PathBuf {
         self.child.kill().unwrap();
