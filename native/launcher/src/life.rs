@@ -186,12 +186,7 @@ impl Server {
         let Some(sandbox) = self.sandboxes.get_mut(id) else { return self.forget(token) };
         let Some(child) = &sandbox.root else { return self.forget(token) };
         match seat::receive(child.socket.as_fd()) {
-            Ok(Report::Cloned { pid, pidfd, usr_mapped }) => {
-                if !usr_mapped {
-                    sandbox
-                        .degraded
-                        .push("files of /usr appear to belong to nobody: its file system cannot be idmapped".into());
-                }
+            Ok(Report::Cloned { pid, pidfd }) => {
                 let watched = add(
                     &self.epoll,
                     &mut self.sources,
@@ -338,7 +333,7 @@ impl Server {
         // A process 1 that was cloned but not yet reported would be missed.
         if let Some(sandbox) = self.sandboxes.get_mut(id) {
             if let (None, Some(root)) = (&sandbox.process, &sandbox.root) {
-                if let Ok(Report::Cloned { pid, pidfd, .. }) = seat::receive(root.socket.as_fd()) {
+                if let Ok(Report::Cloned { pid, pidfd }) = seat::receive(root.socket.as_fd()) {
                     let _ = add(
                         &self.epoll,
                         &mut self.sources,
