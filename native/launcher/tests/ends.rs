@@ -5,7 +5,7 @@ mod common;
 
 use caisson_wire::agent::{ExecReason, ExecStart};
 use common::agent::{Agent, cgroup_of, processes_in, shell};
-use common::{Census, Launcher, alive, id, skipped, wait_until};
+use common::{Census, Launcher, alive, eventually_equal, id, skipped, wait_until};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -58,7 +58,7 @@ fn programs_leave_nothing_behind_however_they_end() {
         assert!(!client.destroy(&id).stuck);
         assert!(processes_in(&id).is_empty(), "after {script}: {:?}", processes_in(&id));
     }
-    wait_until("the census is as before", || Census::take(&launcher) == before);
+    eventually_equal(&before, || Census::take(&launcher));
 }
 
 #[test]

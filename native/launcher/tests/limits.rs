@@ -158,7 +158,7 @@ fn the_cpu_limit_holds_and_is_told() {
     let (_, mut agent) = sandbox(&launcher, &mut client, wire::Limits { cpu_millis: 200, ..limits() });
     let outcome = agent.run(busy());
     let usage = outcome.usage();
-    assert!(outcome.hit(Limit::Cpu) && usage.cpu_throttled_micros > 200_000, "{outcome:?}");
+    assert!(outcome.hit(Limit::Cpu) && usage.cpu_throttled_micros >= 50_000, "{outcome:?}");
     assert!(usage.cpu_micros < usage.wall_micros / 2, "{outcome:?}");
     let (_, mut agent) = sandbox(&launcher, &mut client, limits());
     let control = agent.run(busy());
