@@ -34,10 +34,13 @@ pub struct Counters {
     pub throttled_micros: u64,
 }
 
+/// ext4 with large folios (Linux 6.16) refuses a write by so many bytes at once, and leaves that much free.
+const LARGEST_FOLIO: u64 = 8 << 20;
+
 /// State of the file system that user processes write to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disk {
-    /// No block is left.
+    /// No room is left for a write that could have failed.
     pub full: bool,
     /// No inode is left.
     pub out_of_inodes: bool,
@@ -118,7 +121,7 @@ pub fn disk() -> Disk {
     let Ok(fs) = rustix::fs::statfs("/") else { return Disk::default() };
     let block = fs.f_bsize.unsigned_abs();
     Disk {
-        full: fs.f_blocks > 0 && (fs.f_bavail == 0 || fs.f_bfree == 0),
+        full: fs.f_blocks > 0 && fs.f_bavail <= (fs.f_blocks / 64).min(LARGEST_FOLIO / block.max(1)),
         out_of_inodes: fs.f_files > 0 && fs.f_ffree == 0,
         used_bytes: fs.f_blocks.saturating_sub(fs.f_bfree).saturating_mul(block),
     }

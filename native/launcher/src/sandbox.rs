@@ -115,7 +115,7 @@ impl Sandbox {
     ) -> Result<Self> {
         let agent_uid = uid_base + AGENT_ID;
         let own = cgroups.make(group, id, agent_uid)?;
-        let user = seat::park_user(cgroups, &own, agent, agent_uid, login)?;
+        let user = seat::park_user(cgroups, &own, agent, login)?;
         let names: &[&'static str] = if cgroups.limits_in_v1() { &VIEW_NAMES_V1 } else { &[""] };
         let root = seat::park_root(agent, login, names)?;
         Ok(Self {
@@ -193,7 +193,7 @@ impl Sandbox {
                 ));
             }
         }
-        cgroups.limit(&self.path, &limits, &disk.device)?;
+        cgroups.limit(&self.path, &limits, disk.device.as_deref())?;
         if limits.io_bytes_per_second > 0 && cgroups.limits_in_v1() {
             self.degraded
                 .push("the I/O rate holds for direct I/O only: this host's block I/O controller is cgroup v1".into());

@@ -43,8 +43,6 @@ pub enum Report {
         pid: u32,
         /// Its pidfd.
         pidfd: OwnedFd,
-        /// Whether /usr shows its owners (needs a file system that can be idmapped).
-        usr_mapped: bool,
     },
     /// Process 1: the root is built; the agent is executed next.
     Rooted,
@@ -63,6 +61,8 @@ const TAG_PARKED: u8 = b'P';
 const TAG_CLONED: u8 = b'C';
 const TAG_ROOTED: u8 = b'R';
 const TAG_FAILED: u8 = b'E';
+/// Of a sandbox's host ids: who owns its namespaces. Inside, 65535 is no valid uid of any program.
+const OWNER: u32 = crate::ids::RANGE - 1;
 const USER_NAMESPACES: u64 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNS
@@ -77,8 +77,8 @@ pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Report> {
     let body = &buffer[..length];
     Ok(match (body.first(), body.get(1..)) {
         (Some(&TAG_PARKED), Some([login])) => Report::Parked { login: *login == 1, fds },
-        (Some(&TAG_CLONED), Some([mapped, a, b, c, d])) if fds.len() == 1 => {
-            Report::Cloned { pid: u32::from_le_bytes([*a, *b, *c, *d]), pidfd: fds.remove(0), usr_mapped: *mapped == 1 }
+        (Some(&TAG_CLONED), Some([a, b, c, d])) if fds.len() == 1 => {
+            Report::Cloned { pid: u32::from_le_bytes([*a, *b, *c, *d]), pidfd: fds.remove(0) }
         }
         (Some(&TAG_ROOTED), _) => Report::Rooted,
         (Some(&TAG_FAILED), Some([a, b, c, d, step @ ..])) => Report::Failed {
@@ -132,13 +132,7 @@ fn set_login(login: u32) -> bool {
 }
 
 /// Parks the child that becomes the spawner.
-pub fn park_user(
-    cgroups: &Cgroups,
-    own: &SandboxCgroups,
-    agent: BorrowedFd<'_>,
-    agent_uid: u32,
-    login: u32,
-) -> Result<Child> {
+pub fn park_user(cgroups: &Cgroups, own: &SandboxCgroups, agent: BorrowedFd<'_>, login: u32) -> Result<Child> {
     fork_child(|socket| {
         let login = set_login(login);
         for file in &own.join {
@@ -152,13 +146,16 @@ pub fn park_user(
                 fail(socket, "join the sandbox's cgroup", &e);
             }
         }
+        let join = match cgroups.spawner_leaf(&own.path) {
+            Ok(join) => join,
+            Err(e) => fail(socket, "make the spawner's cgroup", &e),
+        };
         if let Err(e) = sys::unshare(libc::CLONE_NEWCGROUP) {
             fail(socket, "make a cgroup namespace", &e);
         }
-        let join = match cgroups.settle_spawner(&own.path, agent_uid) {
-            Ok(join) => join,
-            Err(e) => fail(socket, "hand controllers down to the sandbox", &e),
-        };
+        if let Some(Err(e)) = join.as_ref().map(|leaf| cgroups.settle_spawner(&own.path, leaf.as_fd())) {
+            fail(socket, "hand controllers down to the sandbox", &e);
+        }
         let views = match cgroups.views() {
             Ok(views) => views,
             Err(e) => fail(socket, &e.message, &io::Error::from_raw_os_error(e.errno)),
@@ -316,6 +313,7 @@ fn clone_sandbox(
     let usr = or(clone_tree("/usr", true), "copy the mount of /usr")?;
     let (wait, go) = or(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC), "make a pipe")?;
     let flags = USER_NAMESPACES | libc::CLONE_PARENT as u64;
+    or(act_as(order.uid_base + OWNER), "take the uid that owns the sandbox's namespaces")?;
     // SAFETY: this process is single-threaded.
     match or(unsafe { sys::clone3(flags, None) }, "clone process 1 into new namespaces")? {
         None => {
@@ -328,6 +326,7 @@ fn clone_sandbox(
             process_one(socket, agent, life.as_fd(), &order.plan, &mounts)
         }
         Some((pid, pidfd)) => {
+            or(act_as(0), "become root again")?;
             let namespace = or(map_ids(pid, order.uid_base), "map the sandbox's ids")?;
             let idmap =
                 sys::MountAttr { set: sys::ATTR_IDMAP, userns_fd: namespace.as_raw_fd() as u64, ..Default::default() };
@@ -337,8 +336,8 @@ fn clone_sandbox(
             )?;
             or(sys::mount_setattr(disk.as_fd(), false, &idmap), "map the owners of the disk")?;
             // Unmapped, the files of /usr belong to nobody inside, which harms nothing.
-            let mapped = sys::mount_setattr(usr.as_fd(), true, &idmap).is_ok();
-            let mut packet = vec![TAG_CLONED, u8::from(mapped)];
+            let _ = sys::mount_setattr(usr.as_fd(), true, &idmap);
+            let mut packet = vec![TAG_CLONED];
             packet.extend((pid as u32).to_le_bytes());
             or(sys::send_packet(socket, &packet, &[pidfd.as_fd()]), "report process 1")?;
             or(rustix::io::write(&go, b"g"), "start process 1").map(drop)
@@ -364,6 +363,18 @@ fn process_one(
     }
     let (step, error) = setup::execute(agent, life, false);
     fail(socket, &step, &error)
+}
+
+/// The kernel counts what a user namespace has (inotify instances, queued signals, message queues, locked memory) for the
+/// uid that made it as well. That must not be root, whose own programs would then find nothing left; so each sandbox has
+/// an owner of its own, the last uid of its range, which no process inside can become.
+fn act_as(uid: u32) -> io::Result<()> {
+    use rustix::process::Uid;
+    // With its capabilities: where unprivileged users may make no namespaces this still can.
+    sys::prctl(libc::PR_SET_SECUREBITS, libc::SECBIT_NO_SETUID_FIXUP as u64, 0)?;
+    rustix::thread::set_thread_res_uid(Uid::ROOT, Uid::from_raw(uid), Uid::ROOT)?;
+    // A change of ids clears it.
+    sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0)
 }
 
 /// Children see clocks that started with the sandbox.

@@ -1,6 +1,8 @@
 //! A launcher of one's own, with folders of its own, and a client that speaks to it.
 #![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+pub mod agent;
+
 use caisson_wire::launcher::{self as wire, reply, request};
 use caisson_wire::{FrameReader, MAX_LAUNCHER_FRAME, encode_frame};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -54,7 +56,9 @@ pub struct Launcher {
 impl Launcher {
     pub fn start() -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let base = PathBuf::from(format!("/tmp/caisson-test-{}-{number}", std::process::id()));
+        // Not below /tmp where that is a tmpfs: a kernel before 6.3 cannot map its owners.
+        let folder = std::env::var_os("CAISSON_TEST_FOLDER").map_or_else(|| "/tmp".into(), PathBuf::from);
+        let base = folder.join(format!("caisson-test-{}-{number}", std::process::id()));
         Self::start_in(&base)
     }
 
@@ -183,10 +187,19 @@ impl Client {
     }
 
     pub fn create(&mut self, id: &str) -> wire::Created {
-        match self.call(request::Body::Create(create(id))) {
+        self.create_as(create(id))
+    }
+
+    pub fn create_as(&mut self, create: wire::Create) -> wire::Created {
+        match self.call(request::Body::Create(create)) {
             reply::Body::Created(created) => created,
             other => panic!("{other:?} after {:?}", self.events),
         }
+    }
+
+    pub fn set_group(&mut self, group: wire::SetGroup) {
+        let reply = self.call(request::Body::SetGroup(group));
+        assert!(matches!(reply, reply::Body::Done(_)), "{reply:?}");
     }
 
     pub fn destroy(&mut self, id: &str) -> wire::Destroyed {
