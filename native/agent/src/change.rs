@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, OFlags, RawDir, SeekFrom, renameat, unlinkat};
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
 
-/// A tree that is deeper is left to `rm` inside.
+/// Folders open at once: what lies deeper is moved up.
 const MAX_DEPTH: usize = 256;
 /// Names removed in one turn.
 const BATCH: usize = 256;
@@ -58,6 +58,7 @@ pub fn remove(request: &Remove) -> Result<Option<Remover>, Refusal> {
                 folder,
                 name: name.to_vec(),
                 levels: vec![(top, Vec::new())],
+                lifted: 0,
                 path: request.path.clone(),
             }))
         }
@@ -71,6 +72,8 @@ pub struct Remover {
     name: Vec<u8>,
     /// Open folders with their names in the one above.
     levels: Vec<(OwnedFd, Vec<u8>)>,
+    /// Folders that were too deep and have been moved up.
+    lifted: u64,
     path: Vec<u8>,
 }
 
@@ -115,6 +118,18 @@ impl Remover {
                         let level = (enter(folder, name)?, name.to_vec());
                         self.levels.push(level);
                         return Ok(());
+                    }
+                    // Deeper than folders may be open: goes on beneath the top.
+                    Err(Errno::NOTEMPTY | Errno::EXIST) => {
+                        self.lifted += 1;
+                        let Some((top, _)) = self.levels.first() else { return Ok(()) };
+                        match renameat(folder, name, top, format!(".removing-{}", self.lifted).as_str()) {
+                            // The name is taken by the tree's own: the next turn has another one.
+                            Ok(()) | Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::NOENT) => {
+                                return Ok(());
+                            }
+                            Err(errno) => return Err(errno),
+                        }
                     }
                     Err(errno) => return Err(errno),
                 },

@@ -81,6 +81,12 @@ impl Group {
         }
     }
 
+    /// Forks of its processes that a pids limit refused (v2). A kernel before 6.11 counts there, in the group of the process;
+    /// later ones in the group that has the limit.
+    pub fn pids_refused(&self) -> u64 {
+        key(reader(&self.v2, "pids.events").as_ref(), "max")
+    }
+
     /// Memory in use, in bytes; 0 where only the sandbox is measured.
     pub fn memory_bytes(&self) -> u64 {
         match &self.v1_memory {

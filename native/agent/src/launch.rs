@@ -318,7 +318,7 @@ fn start_refusal(stage: Stage, errno: Errno, start: Option<&ExecStart>) -> Refus
         (Stage::Fork, Errno::AGAIN) => {
             Refusal::with_errno(ErrorKind::ErrorLimit, errno, "the sandbox's limit of processes is reached")
         }
-        (_, Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE | Errno::NOSPC) => {
+        (_, Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE | Errno::NOSPC | Errno::DQUOT) => {
             Refusal::with_errno(ErrorKind::ErrorLimit, errno, format!("no room to start {command}"))
         }
         _ => Refusal::with_errno(ErrorKind::ErrorIo, errno, format!("cannot start {command} ({stage:?})")),

@@ -79,7 +79,8 @@ impl Agent {
     pub(crate) fn check_limits(&mut self, key: u64, counters: Counters, disk: Disk) {
         let Some(exec) = self.execs.get_mut(&key) else { return };
         let start = exec.observed.at_start;
-        if counters.pids_refused > start.pids_refused {
+        let own = exec.group.as_ref().map_or(0, |group| group.pids_refused());
+        if counters.pids_refused > start.pids_refused || own > 0 {
             exec.hit(Limit::Pids);
         }
         if counters.throttled_micros.saturating_sub(start.throttled_micros) >= NOTICEABLE_THROTTLING {

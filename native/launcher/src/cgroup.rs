@@ -15,6 +15,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// Name of our folder at the top of each hierarchy.
 const TOP: &str = "caisson";
 const SYSTEM: &str = "caisson/system";
+/// Where spawners live on v2, beside the groups of execs: a name that no exec can have.
+const SPAWNER: &str = "spawner.leaf";
 /// Controllers that limit a sandbox, in the order in which `Boot` carries their folders.
 const LIMITING: [&str; 3] = ["memory", "pids", "cpu"];
 /// Controllers that programs look at to learn their limits.
@@ -244,8 +246,14 @@ impl Cgroups {
             return Ok(());
         }
         let value = if bytes == 0 { "-1".into() } else { bytes.to_string() };
-        self.set("memory", path, "memory.limit_in_bytes", &value)?;
-        if self.set("memory", path, "memory.memsw.limit_in_bytes", &value).is_err() {
+        let memory = || self.set("memory", path, "memory.limit_in_bytes", &value);
+        let with_swap = || self.set("memory", path, "memory.memsw.limit_in_bytes", &value);
+        // The kernel keeps memory at or below memory with swap: the second goes first when both rise.
+        if memory().is_err() {
+            let _ = with_swap();
+            memory()?;
+        }
+        if with_swap().is_err() {
             let _ = self.set("memory", path, "memory.swappiness", "0");
         }
         Ok(())
@@ -330,20 +338,23 @@ impl Cgroups {
         Ok(SandboxCgroups { path, folder, v1_folders, join, oom_event })
     }
 
-    /// On v2 the spawner needs a leaf of its own before the sandbox's folder can hand controllers down.
-    /// Called by the child that is to become the spawner, which lives in the folder itself until then.
-    pub fn settle_spawner(&self, path: &str, agent: u32) -> io::Result<Option<OwnedFd>> {
+    /// On v2 the spawner needs a leaf of its own before the sandbox's folder can hand controllers down. `None` on v1.
+    ///
+    /// The kernel judges a write by the cgroup namespace in which the file was opened, and the agent, which lets later
+    /// spawners join, comes from outside the sandbox's: so this is to be opened before that namespace is made.
+    pub fn spawner_leaf(&self, path: &str) -> io::Result<Option<OwnedFd>> {
         if self.limits_in_v1 {
             return Ok(None);
         }
-        let v2 = self.v2.root.as_fd();
-        let leaf = format!("{path}/spawner");
-        make_folder(v2, &leaf)?;
-        let join = open_join(v2, &format!("{leaf}/cgroup.procs"))?;
-        rustix::io::write(&join, b"0")?;
-        enable(v2, path)?;
-        give(v2, &format!("{path}/cgroup.subtree_control"), agent)?;
-        Ok(Some(join))
+        let leaf = format!("{path}/{SPAWNER}");
+        make_folder(self.v2.root.as_fd(), &leaf)?;
+        open_join(self.v2.root.as_fd(), &format!("{leaf}/cgroup.procs")).map(Some)
+    }
+
+    /// Moves the calling process from the sandbox's folder to the leaf, which makes the folder able to hand controllers down.
+    pub fn settle_spawner(&self, path: &str, leaf: BorrowedFd<'_>) -> io::Result<()> {
+        rustix::io::write(leaf, b"0")?;
+        enable(self.v2.root.as_fd(), path)
     }
 
     /// v1 tells of an out-of-memory state by an eventfd.
@@ -363,15 +374,16 @@ impl Cgroups {
         Ok(event)
     }
 
-    /// Sets a sandbox's limits. The spawner counts as one process more. `device` is the disk's `major:minor`.
-    pub fn limit(&self, path: &str, limits: &wire::Limits, device: &str) -> Result<()> {
+    /// Sets a sandbox's limits. The spawner counts as one process more. `device` is the disk's `major:minor`, needed
+    /// for a limit of block I/O.
+    pub fn limit(&self, path: &str, limits: &wire::Limits, device: Option<&str>) -> Result<()> {
         self.set_memory(path, limits.memory_bytes)?;
         self.set_pids(path, limits.pids + 1)?;
         self.set_cpu_quota(path, limits.cpu_millis)?;
-        if limits.io_bytes_per_second > 0 {
-            self.limit_io(path, limits.io_bytes_per_second, device)?;
+        match device {
+            Some(device) if limits.io_bytes_per_second > 0 => self.limit_io(path, limits.io_bytes_per_second, device),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn limit_io(&self, path: &str, rate: u64, device: &str) -> Result<()> {

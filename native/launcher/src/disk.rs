@@ -1,11 +1,13 @@
-//! The writable layer of a sandbox: an ext4 image of a fixed size and inode count on a loop device, so that bytes and
-//! inodes are capped and files never count as memory.
+//! The writable layer of a sandbox: capped in bytes and inodes, and its files never count as memory. A folder with a project
+//! quota where the state folder has those (`project.rs`); else, and where the rate of block I/O is limited, which takes a
+//! device, an ext4 image of a fixed size and inode count on a loop device.
 //!
-//! A blank is made once per size by `mke2fs` and kept in the state folder. Each sandbox gets a copy in an unnamed file,
+//! A blank image is made once per size by `mke2fs` and kept in the state folder. Each sandbox gets a copy in an unnamed file,
 //! attached with autoclear and mounted detached: when the last descriptor goes, mount, device and file go with it,
 //! also after a SIGKILL. A few mounted copies of the usual size are kept ready; each is used once.
 
 use crate::error::{Doing, Error, Result};
+use crate::project::{Folder, Projects};
 use crate::sys;
 use caisson_wire::launcher as wire;
 use rustix::fs::{Mode, OFlags};
@@ -13,6 +15,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 const LOOP_CTL_GET_FREE: u64 = 0x4C82;
@@ -38,16 +41,35 @@ pub struct Shape {
 pub struct Disk {
     /// The detached mount; its root holds `u` (upper) and `w` (work).
     pub mount: OwnedFd,
-    /// `major:minor` of the loop device.
-    pub device: String,
+    /// `major:minor` of the loop device; `None` when it is a folder.
+    pub device: Option<String>,
     shape: Shape,
+    folder: Option<Folder>,
+}
+
+/// Which disk is wanted.
+pub struct Wanted<'a> {
+    /// The sandbox's id.
+    pub name: &'a str,
+    /// First host id of the sandbox.
+    pub uid_base: u32,
+    /// Size and inodes.
+    pub shape: Shape,
+    /// Block I/O is to be limited.
+    pub needs_device: bool,
 }
 
 impl Disk {
     /// Bytes and inodes in use, or `None` when the file system does not answer.
     pub fn used(&self) -> Option<(u64, u64)> {
         let stat = rustix::fs::fstatvfs(&self.mount).ok()?;
-        Some(((stat.f_blocks - stat.f_bfree) * stat.f_frsize, stat.f_files - stat.f_ffree))
+        Some((stat.f_blocks.saturating_sub(stat.f_bfree) * stat.f_frsize, stat.f_files.saturating_sub(stat.f_ffree)))
+    }
+
+    /// Removes it; false when something of it is left. The last reference to an image takes mount, device and file along.
+    pub fn clear(self) -> bool {
+        drop(self.mount);
+        self.folder.is_none_or(|folder| folder.remove().is_ok())
     }
 }
 
@@ -105,7 +127,7 @@ impl Maker {
             .doing(|| format!("mount /dev/loop{number} as ext4"))?;
         // The mount keeps the device open; ours may go.
         drop(device);
-        Ok(Disk { mount, device: format!("7:{number}"), shape })
+        Ok(Disk { mount, device: Some(format!("7:{number}")), shape, folder: None })
     }
 
     /// The blank of this shape, made when it is not there.
@@ -118,10 +140,12 @@ impl Maker {
     }
 
     fn make_blank(&self, shape: Shape, path: &Path) -> Result<()> {
-        let unique =
-            format!("{}.{}", std::process::id(), path.file_name().and_then(|n| n.to_str()).unwrap_or_default());
+        // The thread that keeps the stock and the one that serves may make the same blank at once; one replaces the other's.
+        static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
+        let unique = format!("{}.{}", std::process::id(), ATTEMPTS.fetch_add(1, Ordering::Relaxed));
         let tree = self.folder.join(format!("tree-{unique}"));
         let image = self.folder.join(format!("new-{unique}"));
+        let _ = std::fs::remove_dir_all(&tree);
         let made = plant(&tree).doing(|| format!("make {}", tree.display())).and_then(|()| mkfs(shape, &tree, &image));
         let _ = std::fs::remove_dir_all(&tree);
         let made = made.and_then(|()| std::fs::rename(&image, path).doing(|| format!("name {}", path.display())));
@@ -167,9 +191,8 @@ fn copy_range(from: BorrowedFd<'_>, to: BorrowedFd<'_>, start: u64, end: u64) ->
 }
 
 /// What every disk starts with. Owners are ids as seen inside; the mount maps them.
-fn plant(tree: &Path) -> io::Result<()> {
+pub fn plant(tree: &Path) -> io::Result<()> {
     use std::os::unix::fs::{PermissionsExt, chown};
-    let _ = std::fs::remove_dir_all(tree);
     for (path, owner, mode) in [
         ("", 0, 0o755),
         ("u", 0, 0o755),
@@ -251,32 +274,43 @@ fn open_loop(number: i32) -> io::Result<OwnedFd> {
     }
 }
 
-/// Keeps mounted disks ready; a thread of its own makes them.
+/// Gives out disks. Of images some are kept mounted; a thread of its own makes them.
 pub struct Stock {
+    projects: Option<Projects>,
     ready: Receiver<Disk>,
     wanted: Sender<Shape>,
     maker: Maker,
 }
 
 impl Stock {
-    /// Starts the thread; the first disks are of `shape`.
+    /// Where images are needed, starts the thread; the first ones are of `shape`.
     pub fn start(state: &Path, shape: Shape) -> Result<Self> {
+        let projects = Projects::open(state)?;
         let maker = Maker::new(state)?;
-        // So that a missing tool or module is said at the start, not at the first sandbox.
-        let first = maker.make(shape)?;
         let (give, ready) = sync_channel(STOCK - 1);
         let (wanted, shapes) = channel();
-        let _ = give.send(first);
-        let own = Maker::new(state)?;
-        std::thread::Builder::new()
-            .name("disk-stock".into())
-            .spawn(move || fill(&own, shape, &shapes, &give))
-            .doing(|| "start a thread".into())?;
-        Ok(Self { ready, wanted, maker })
+        if projects.is_none() {
+            // So that a missing tool or module is said at the start, not at the first sandbox.
+            let _ = give.send(maker.make(shape)?);
+            let own = Maker::new(state)?;
+            std::thread::Builder::new()
+                .name("disk-stock".into())
+                .spawn(move || fill(&own, shape, &shapes, &give))
+                .doing(|| "start a thread".into())?;
+        }
+        Ok(Self { projects, ready, wanted, maker })
     }
 
-    /// A disk of this shape: from the stock when one fits, else made now.
-    pub fn take(&self, shape: Shape) -> Result<Disk> {
+    /// A disk as wanted: a folder, an image from the stock when one fits, else one made now.
+    pub fn take(&self, wanted: &Wanted<'_>) -> Result<Disk> {
+        let shape = wanted.shape;
+        if let Some(projects) = self.projects.as_ref().filter(|_| !wanted.needs_device) {
+            let made =
+                projects.make(wanted.name, wanted.uid_base, shape).doing(|| "make a folder with a quota".into())?;
+            if let Some((mount, folder)) = made {
+                return Ok(Disk { mount, device: None, shape, folder: Some(folder) });
+            }
+        }
         while let Ok(disk) = self.ready.try_recv() {
             if disk.shape == shape {
                 return Ok(disk);

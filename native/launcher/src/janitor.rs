@@ -9,6 +9,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const QUEUE: usize = 64;
@@ -39,6 +40,7 @@ pub struct Cleared {
 pub struct Janitor {
     queue: SyncSender<Leftover>,
     cleared: Receiver<Cleared>,
+    thread: JoinHandle<()>,
     /// Readable when something was cleared.
     pub bell: Arc<OwnedFd>,
 }
@@ -51,16 +53,23 @@ impl Janitor {
         let bell =
             Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).doing(|| "make an eventfd".into())?);
         let ring = Arc::clone(&bell);
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name("janitor".into())
             .spawn(move || work(&cgroups, &leftovers, &report, &ring))
             .doing(|| "start a thread".into())?;
-        Ok(Self { queue, cleared, bell })
+        Ok(Self { queue, cleared, thread, bell })
     }
 
     /// Hands over; blocks while the queue is full.
     pub fn clear(&self, leftover: Leftover) {
         let _ = self.queue.send(leftover);
+    }
+
+    /// Waits until all is removed that was handed over; what was cleared meanwhile.
+    pub fn finish(self) -> Vec<Cleared> {
+        drop(self.queue);
+        let _ = self.thread.join();
+        self.cleared.try_iter().collect()
     }
 
     /// What was cleared since the last call.
@@ -84,8 +93,7 @@ fn work(cgroups: &Cgroups, leftovers: &Receiver<Leftover>, report: &Sender<Clear
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(20));
         };
-        // The last reference: unmounts, and the loop device and the unnamed file go with it.
-        drop(leftover.disk);
+        let removed = leftover.disk.is_none_or(Disk::clear) && removed;
         let cleared = Cleared { id: leftover.id, uid_base: removed.then_some(leftover.uid_base) };
         if report.send(cleared).is_err() {
             return;

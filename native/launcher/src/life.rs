@@ -1,6 +1,6 @@
 //! The life of sandboxes in the launcher's loop: parked, made, ended, cleared, and what time does to them.
 
-use crate::disk::{Disk, Shape};
+use crate::disk::{Disk, Shape, Wanted};
 use crate::error::{Doing, Error, Result};
 use crate::janitor::Leftover;
 use crate::request;
@@ -121,7 +121,8 @@ impl Server {
         let sandbox = find(&mut self.sandboxes, id)?;
         let Some(request) = &sandbox.request else { return Ok(()) };
         let shape: Shape = request::create(request)?;
-        let disk: Disk = self.parts.stock.take(shape)?;
+        let needs_device = request.limits.is_some_and(|l| l.io_bytes_per_second > 0);
+        let disk = self.parts.stock.take(&Wanted { name: id, uid_base: sandbox.uid_base, shape, needs_device })?;
         sandbox.go(&self.parts.cgroups, disk)?;
         if let Some(life) = &sandbox.life {
             add(&self.epoll, &mut self.sources, &mut self.next_token, life.as_fd(), Source::Life(id.into()))?;
@@ -185,12 +186,7 @@ impl Server {
         let Some(sandbox) = self.sandboxes.get_mut(id) else { return self.forget(token) };
         let Some(child) = &sandbox.root else { return self.forget(token) };
         match seat::receive(child.socket.as_fd()) {
-            Ok(Report::Cloned { pid, pidfd, usr_mapped }) => {
-                if !usr_mapped {
-                    sandbox
-                        .degraded
-                        .push("files of /usr appear to belong to nobody: its file system cannot be idmapped".into());
-                }
+            Ok(Report::Cloned { pid, pidfd }) => {
                 let watched = add(
                     &self.epoll,
                     &mut self.sources,
@@ -198,11 +194,10 @@ impl Server {
                     pidfd.as_fd(),
                     Source::Process(id.into()),
                 );
-                sandbox.pid = pid;
-                sandbox.process = Some(pidfd);
                 if matches!(sandbox.state, State::Ending) {
+                    sandbox.process = Some(pidfd);
                     sandbox.kill();
-                } else if let Err(error) = watched {
+                } else if let Err(error) = sandbox.cloned(&self.parts.cgroups, pid, pidfd).and(watched) {
                     self.fail_creation(id, &error);
                 }
             }
@@ -228,7 +223,7 @@ impl Server {
     fn rooted(&mut self, id: &str) {
         let Some(sandbox) = self.sandboxes.get_mut(id) else { return };
         let State::Creating(asker) = sandbox.state else { return };
-        match sandbox.rooted(&self.parts.cgroups) {
+        match sandbox.rooted() {
             Ok(created) => {
                 let waiting = std::mem::take(&mut sandbox.waiting);
                 for (_, socket, min_epoch) in waiting {
@@ -337,7 +332,7 @@ impl Server {
         // A process 1 that was cloned but not yet reported would be missed.
         if let Some(sandbox) = self.sandboxes.get_mut(id) {
             if let (None, Some(root)) = (&sandbox.process, &sandbox.root) {
-                if let Ok(Report::Cloned { pid, pidfd, .. }) = seat::receive(root.socket.as_fd()) {
+                if let Ok(Report::Cloned { pid, pidfd }) = seat::receive(root.socket.as_fd()) {
                     let _ = add(
                         &self.epoll,
                         &mut self.sources,

@@ -11,6 +11,7 @@ mod ids;
 mod janitor;
 mod journal;
 mod life;
+mod project;
 mod request;
 mod sandbox;
 mod seat;

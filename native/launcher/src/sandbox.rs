@@ -115,7 +115,7 @@ impl Sandbox {
     ) -> Result<Self> {
         let agent_uid = uid_base + AGENT_ID;
         let own = cgroups.make(group, id, agent_uid)?;
-        let user = seat::park_user(cgroups, &own, agent, agent_uid, login)?;
+        let user = seat::park_user(cgroups, &own, agent, login)?;
         let names: &[&'static str] = if cgroups.limits_in_v1() { &VIEW_NAMES_V1 } else { &[""] };
         let root = seat::park_root(agent, login, names)?;
         Ok(Self {
@@ -193,7 +193,7 @@ impl Sandbox {
                 ));
             }
         }
-        cgroups.limit(&self.path, &limits, &disk.device)?;
+        cgroups.limit(&self.path, &limits, disk.device.as_deref())?;
         if limits.io_bytes_per_second > 0 && cgroups.limits_in_v1() {
             self.degraded
                 .push("the I/O rate holds for direct I/O only: this host's block I/O controller is cgroup v1".into());
@@ -247,17 +247,27 @@ impl Sandbox {
         sys::send_packet(life.as_fd(), &boot.encode_to_vec(), &fds).doing(|| "send the agent its boot packet".into())
     }
 
-    /// Process 1 has its root: the user child joins it. The answer for the client.
-    pub fn rooted(&mut self, cgroups: &Cgroups) -> Result<wire::Created> {
-        let (Some(user), Some(process), Some(channel)) = (&self.user, &self.process, self.spawner_channel.take())
-        else {
+    /// Process 1 exists: the user child joins what it has already.
+    pub fn cloned(&mut self, cgroups: &Cgroups, pid: u32, process: OwnedFd) -> Result<()> {
+        self.pid = pid;
+        let process = self.process.insert(process);
+        let (Some(user), Some(channel)) = (&self.user, self.spawner_channel.take()) else {
             return Err(Error::new(wire::ErrorKind::ErrorSetup, "the user child is gone"));
         };
         let limited = self.request.as_ref().and_then(|r| r.limits).is_some_and(|l| l.io_bytes_per_second > 0);
         let join_io = if limited { cgroups.join_io(&self.path) } else { None };
-        seat::send_join(user, process.as_fd(), channel.as_fd(), join_io.as_ref().map(AsFd::as_fd))
+        seat::send_join(user, pid, process.as_fd(), channel.as_fd(), join_io.as_ref().map(AsFd::as_fd))
             .doing(|| "tell the user child to join".into())?;
         self.joining = true;
+        Ok(())
+    }
+
+    /// Process 1 has its root: the spawner may be executed in it. The answer for the client.
+    pub fn rooted(&mut self) -> Result<wire::Created> {
+        let Some(user) = &self.user else {
+            return Err(Error::new(wire::ErrorKind::ErrorSetup, "the user child is gone"));
+        };
+        seat::send_rooted(user).doing(|| "tell the spawner of its root".into())?;
         self.state = State::Running;
         Ok(wire::Created {
             sandbox: self.id.clone(),

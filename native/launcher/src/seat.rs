@@ -43,8 +43,6 @@ pub enum Report {
         pid: u32,
         /// Its pidfd.
         pidfd: OwnedFd,
-        /// Whether /usr shows its owners (needs a file system that can be idmapped).
-        usr_mapped: bool,
     },
     /// Process 1: the root is built; the agent is executed next.
     Rooted,
@@ -63,6 +61,8 @@ const TAG_PARKED: u8 = b'P';
 const TAG_CLONED: u8 = b'C';
 const TAG_ROOTED: u8 = b'R';
 const TAG_FAILED: u8 = b'E';
+/// Of a sandbox's host ids: who owns its namespaces. Inside, 65535 is no valid uid of any program.
+const OWNER: u32 = crate::ids::RANGE - 1;
 const USER_NAMESPACES: u64 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNS
@@ -77,8 +77,8 @@ pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Report> {
     let body = &buffer[..length];
     Ok(match (body.first(), body.get(1..)) {
         (Some(&TAG_PARKED), Some([login])) => Report::Parked { login: *login == 1, fds },
-        (Some(&TAG_CLONED), Some([mapped, a, b, c, d])) if fds.len() == 1 => {
-            Report::Cloned { pid: u32::from_le_bytes([*a, *b, *c, *d]), pidfd: fds.remove(0), usr_mapped: *mapped == 1 }
+        (Some(&TAG_CLONED), Some([a, b, c, d])) if fds.len() == 1 => {
+            Report::Cloned { pid: u32::from_le_bytes([*a, *b, *c, *d]), pidfd: fds.remove(0) }
         }
         (Some(&TAG_ROOTED), _) => Report::Rooted,
         (Some(&TAG_FAILED), Some([a, b, c, d, step @ ..])) => Report::Failed {
@@ -132,13 +132,7 @@ fn set_login(login: u32) -> bool {
 }
 
 /// Parks the child that becomes the spawner.
-pub fn park_user(
-    cgroups: &Cgroups,
-    own: &SandboxCgroups,
-    agent: BorrowedFd<'_>,
-    agent_uid: u32,
-    login: u32,
-) -> Result<Child> {
+pub fn park_user(cgroups: &Cgroups, own: &SandboxCgroups, agent: BorrowedFd<'_>, login: u32) -> Result<Child> {
     fork_child(|socket| {
         let login = set_login(login);
         for file in &own.join {
@@ -152,13 +146,16 @@ pub fn park_user(
                 fail(socket, "join the sandbox's cgroup", &e);
             }
         }
+        let join = match cgroups.spawner_leaf(&own.path) {
+            Ok(join) => join,
+            Err(e) => fail(socket, "make the spawner's cgroup", &e),
+        };
         if let Err(e) = sys::unshare(libc::CLONE_NEWCGROUP) {
             fail(socket, "make a cgroup namespace", &e);
         }
-        let join = match cgroups.settle_spawner(&own.path, agent_uid) {
-            Ok(join) => join,
-            Err(e) => fail(socket, "hand controllers down to the sandbox", &e),
-        };
+        if let Some(Err(e)) = join.as_ref().map(|leaf| cgroups.settle_spawner(&own.path, leaf.as_fd())) {
+            fail(socket, "hand controllers down to the sandbox", &e);
+        }
         let views = match cgroups.views() {
             Ok(views) => views,
             Err(e) => fail(socket, &e.message, &io::Error::from_raw_os_error(e.errno)),
@@ -199,17 +196,23 @@ fn keep_only(fds: &[RawFd]) {
     sys::close_all_but(&sorted);
 }
 
-/// Waits for process 1, joins its namespaces and leaves the spawner there.
+/// Waits for process 1, joins its namespaces and leaves the spawner there. All but the mount namespace is joined at once,
+/// while process 1 builds its root; that one when the root is there.
 fn join_sandbox(socket: BorrowedFd<'_>, agent: BorrowedFd<'_>) {
-    let mut buffer = [0u8; 8];
-    let Ok((1.., fds)) = sys::receive_packet(socket, &mut buffer) else { return };
+    let mut pid = [0u8; 4];
+    let Ok((4, fds)) = sys::receive_packet(socket, &mut pid) else { return };
     let [process_one, channel, io @ ..] = fds.as_slice() else { return };
+    // Opened while we may look at process 1: later we have rights in its user namespace only.
+    let mounts = match open(&format!("/proc/{}/ns/mnt", u32::from_le_bytes(pid))) {
+        Ok(fd) => fd,
+        Err(e) => fail(socket, "open the sandbox's mount namespace", &e),
+    };
     for file in io {
         if let Err(e) = rustix::io::write(file, b"0") {
             fail(socket, "join the block I/O cgroup", &e.into());
         }
     }
-    let kinds = USER_NAMESPACES as i32 | sys::CLONE_NEWTIME;
+    let kinds = USER_NAMESPACES as i32 & !libc::CLONE_NEWNS | sys::CLONE_NEWTIME;
     if let Err(e) = sys::setns(process_one.as_fd(), kinds) {
         fail(socket, "join the sandbox's namespaces", &e);
     }
@@ -225,15 +228,23 @@ fn join_sandbox(socket: BorrowedFd<'_>, agent: BorrowedFd<'_>) {
         Ok(Forked::Child) => match unsafe { sys::fork() } {
             Err(e) => fail(socket, "fork the spawner", &e),
             Ok(Forked::Parent(_)) => exit(0),
-            Ok(Forked::Child) => {
-                let (step, error) = match setup::drop_privileges() {
-                    Ok(()) => setup::execute(agent, channel.as_fd(), true),
-                    Err(failed) => failed,
-                };
-                fail(socket, &step, &error)
-            }
+            Ok(Forked::Child) => become_spawner(socket, agent, mounts.as_fd(), channel.as_fd()),
         },
     }
+}
+
+fn become_spawner(socket: BorrowedFd<'_>, agent: BorrowedFd<'_>, mounts: BorrowedFd<'_>, channel: BorrowedFd<'_>) -> ! {
+    if !matches!(sys::receive_packet(socket, &mut [0u8; 8]), Ok((1.., _))) {
+        exit(1);
+    }
+    if let Err(e) = sys::setns(mounts, libc::CLONE_NEWNS) {
+        fail(socket, "join the sandbox's mount namespace", &e);
+    }
+    let (step, error) = match setup::drop_privileges() {
+        Ok(()) => setup::execute(agent, channel, true),
+        Err(failed) => failed,
+    };
+    fail(socket, &step, &error)
 }
 
 /// What the root child is told at the last moment.
@@ -275,21 +286,27 @@ pub fn park_root(agent: BorrowedFd<'_>, login: u32, view_names: &[&'static str])
     })
 }
 
+/// Tells a child that is joining that the root of process 1 is built.
+pub fn send_rooted(child: &Child) -> io::Result<()> {
+    sys::send_packet(child.socket.as_fd(), b"R", &[])
+}
+
 /// Tells a parked root child to go. Descriptors: disk, cgroup namespace, life channel, views.
 pub fn send_order(child: &Child, order: &Order, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
     sys::send_packet(child.socket.as_fd(), &order.encode(), fds)
 }
 
-/// Tells a parked user child to join. Descriptors: pidfd of process 1, spawner channel and, when block I/O is limited on v1,
-/// the `cgroup.procs` of that cgroup.
+/// Tells a parked user child to join process 1, which has this pid on the host. Descriptors: pidfd of process 1, spawner
+/// channel and, when block I/O is limited on v1, the `cgroup.procs` of that cgroup.
 pub fn send_join(
     child: &Child,
+    pid: u32,
     process_one: BorrowedFd<'_>,
     channel: BorrowedFd<'_>,
     io: Option<BorrowedFd<'_>>,
 ) -> io::Result<()> {
     let fds: Vec<_> = [process_one, channel].into_iter().chain(io).collect();
-    sys::send_packet(child.socket.as_fd(), b"J", &fds)
+    sys::send_packet(child.socket.as_fd(), &pid.to_le_bytes(), &fds)
 }
 
 type Failed = (String, io::Error);
@@ -316,6 +333,7 @@ fn clone_sandbox(
     let usr = or(clone_tree("/usr", true), "copy the mount of /usr")?;
     let (wait, go) = or(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC), "make a pipe")?;
     let flags = USER_NAMESPACES | libc::CLONE_PARENT as u64;
+    or(act_as(order.uid_base + OWNER), "take the uid that owns the sandbox's namespaces")?;
     // SAFETY: this process is single-threaded.
     match or(unsafe { sys::clone3(flags, None) }, "clone process 1 into new namespaces")? {
         None => {
@@ -328,6 +346,7 @@ fn clone_sandbox(
             process_one(socket, agent, life.as_fd(), &order.plan, &mounts)
         }
         Some((pid, pidfd)) => {
+            or(act_as(0), "become root again")?;
             let namespace = or(map_ids(pid, order.uid_base), "map the sandbox's ids")?;
             let idmap =
                 sys::MountAttr { set: sys::ATTR_IDMAP, userns_fd: namespace.as_raw_fd() as u64, ..Default::default() };
@@ -337,8 +356,8 @@ fn clone_sandbox(
             )?;
             or(sys::mount_setattr(disk.as_fd(), false, &idmap), "map the owners of the disk")?;
             // Unmapped, the files of /usr belong to nobody inside, which harms nothing.
-            let mapped = sys::mount_setattr(usr.as_fd(), true, &idmap).is_ok();
-            let mut packet = vec![TAG_CLONED, u8::from(mapped)];
+            let _ = sys::mount_setattr(usr.as_fd(), true, &idmap);
+            let mut packet = vec![TAG_CLONED];
             packet.extend((pid as u32).to_le_bytes());
             or(sys::send_packet(socket, &packet, &[pidfd.as_fd()]), "report process 1")?;
             or(rustix::io::write(&go, b"g"), "start process 1").map(drop)
@@ -364,6 +383,18 @@ fn process_one(
     }
     let (step, error) = setup::execute(agent, life, false);
     fail(socket, &step, &error)
+}
+
+/// The kernel counts what a user namespace has (inotify instances, queued signals, message queues, locked memory) for the
+/// uid that made it as well. That must not be root, whose own programs would then find nothing left; so each sandbox has
+/// an owner of its own, the last uid of its range, which no process inside can become.
+fn act_as(uid: u32) -> io::Result<()> {
+    use rustix::process::Uid;
+    // With its capabilities: where unprivileged users may make no namespaces this still can.
+    sys::prctl(libc::PR_SET_SECUREBITS, libc::SECBIT_NO_SETUID_FIXUP as u64, 0)?;
+    rustix::thread::set_thread_res_uid(Uid::ROOT, Uid::from_raw(uid), Uid::ROOT)?;
+    // A change of ids clears it.
+    sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0)
 }
 
 /// Children see clocks that started with the sandbox.

@@ -119,7 +119,10 @@ impl Server {
             }
             self.expire();
         }
-        let Parts { cgroups, journal, .. } = self.parts;
+        let Parts { cgroups, mut journal, janitor, .. } = self.parts;
+        for cleared in janitor.finish().into_iter().filter(|c| c.uid_base.is_some()) {
+            let _ = journal.gone(&cleared.id);
+        }
         journal.close();
         cgroups.leave();
         Ok(())

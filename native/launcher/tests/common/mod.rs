@@ -1,6 +1,8 @@
 //! A launcher of one's own, with folders of its own, and a client that speaks to it.
 #![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+pub mod agent;
+
 use caisson_wire::launcher::{self as wire, reply, request};
 use caisson_wire::{FrameReader, MAX_LAUNCHER_FRAME, encode_frame};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -54,7 +56,9 @@ pub struct Launcher {
 impl Launcher {
     pub fn start() -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let base = PathBuf::from(format!("/tmp/caisson-test-{}-{number}", std::process::id()));
+        // Not below /tmp where that is a tmpfs: a kernel before 6.3 cannot map its owners.
+        let folder = std::env::var_os("CAISSON_TEST_FOLDER").map_or_else(|| "/tmp".into(), PathBuf::from);
+        let base = folder.join(format!("caisson-test-{}-{number}", std::process::id()));
         Self::start_in(&base)
     }
 
@@ -99,6 +103,12 @@ impl Launcher {
         let mut client = Client::connect(&self.socket);
         client.call(request::Body::Hello(wire::Hello { version: 1, ..Default::default() }));
         client
+    }
+
+    /// An orderly end that leaves its folders.
+    pub fn end_and_keep(mut self) -> PathBuf {
+        self.keep = true;
+        self.run.parent().unwrap().to_path_buf()
     }
 
     /// SIGKILL, leaving its folders.
@@ -183,10 +193,19 @@ impl Client {
     }
 
     pub fn create(&mut self, id: &str) -> wire::Created {
-        match self.call(request::Body::Create(create(id))) {
+        self.create_as(create(id))
+    }
+
+    pub fn create_as(&mut self, create: wire::Create) -> wire::Created {
+        match self.call(request::Body::Create(create)) {
             reply::Body::Created(created) => created,
             other => panic!("{other:?} after {:?}", self.events),
         }
+    }
+
+    pub fn set_group(&mut self, group: wire::SetGroup) {
+        let reply = self.call(request::Body::SetGroup(group));
+        assert!(matches!(reply, reply::Body::Done(_)), "{reply:?}");
     }
 
     pub fn destroy(&mut self, id: &str) -> wire::Destroyed {
@@ -234,6 +253,19 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(10));
     }
     panic!("waited in vain until {what}");
+}
+
+/// Waits up to 20 s until the census is as before.
+pub fn eventually_equal(before: &Census, mut now: impl FnMut() -> Census) {
+    let mut last = now();
+    for _ in 0..2000 {
+        if last == *before {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        last = now();
+    }
+    assert_eq!(&last, before, "something is left");
 }
 
 /// What a host has of sandboxes: found by looking, not by asking the launcher.

@@ -5,8 +5,7 @@ import java.nio.file.Path;
 /**
  * A file or folder of the host to copy into a sandbox.
  *
- * @param host regular file or folder; links inside a folder are copied as what they are only when
- *     they are regular files below it
+ * @param host regular file or folder; links below a folder are left out
  * @param inside absolute path inside, or relative to /work; ends with a slash: into that folder
  */
 public record HostFile(Path host, String inside) {

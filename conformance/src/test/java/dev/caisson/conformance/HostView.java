@@ -1,7 +1,10 @@
 package dev.caisson.conformance;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,10 +27,18 @@ final class HostView {
     /** A process of the host. */
     record Seen(long pid, long parent, String name, char state) {}
 
-    /** A file's text; empty when it is not there or its process ended. */
+    /**
+     * A file's text; empty when it is not there or its process ended. Read in large pieces: many files
+     * of /proc/sys end after the first, and {@link Files#readString} takes one byte to begin with.
+     */
     static Optional<String> text(Path file) {
-        try {
-            return Optional.of(Files.readString(file));
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (InputStream in = Files.newInputStream(file)) {
+            byte[] piece = new byte[1 << 16];
+            for (int n = in.read(piece); n > 0; n = in.read(piece)) {
+                bytes.write(piece, 0, n);
+            }
+            return Optional.of(bytes.toString(StandardCharsets.UTF_8));
         } catch (IOException e) {
             return Optional.empty();
         }
@@ -203,7 +214,7 @@ final class HostView {
         return found;
     }
 
-    private static boolean isInotify(Path descriptor) {
+    static boolean isInotify(Path descriptor) {
         try {
             return Files.readSymbolicLink(descriptor).toString().contains("inotify");
         } catch (IOException e) {

@@ -76,6 +76,11 @@ final class Lab {
                 program + " is not installed beneath /usr");
     }
 
+    /** The state folder of this suite's launchers. */
+    static Path stateFolder() {
+        return Path.of(System.getProperty("caisson.state.dir", "/var/lib/caisson"));
+    }
+
     private static boolean isRoot() {
         try {
             return Files.getAttribute(Path.of("/proc/self"), "unix:uid").equals(0);

@@ -12,12 +12,14 @@ import dev.caisson.api.Usage;
 import dev.caisson.wire.agent.Ack;
 import dev.caisson.wire.agent.AgentFrame;
 import dev.caisson.wire.agent.ClientFrame;
+import dev.caisson.wire.agent.ErrorKind;
 import dev.caisson.wire.agent.ExecEnded;
 import dev.caisson.wire.agent.ExecStart;
 import dev.caisson.wire.agent.ExecState;
 import dev.caisson.wire.agent.Hello;
 import dev.caisson.wire.agent.Resume;
 import dev.caisson.wire.agent.Signal;
+import dev.caisson.wire.agent.StreamError;
 import java.io.IOException;
 import java.util.EnumSet;
 import java.util.List;
@@ -226,16 +228,21 @@ final class ExecStream implements AgentClient.Stream {
                     stdin.credit(frame.getStdinCredit());
                 }
             }
-            case ERROR -> {
-                client.forget(number);
-                failed(
-                        AgentErrors.exception(
-                                frame.getError(),
-                                "'" + start.getArgv(0).toStringUtf8() + "' did not start",
-                                seq == 0));
-            }
+            case ERROR -> error(frame.getError());
             case EXEC_STARTED, OUTPUT, GAP, LIMIT_HIT, EXEC_ENDED -> retained(frame);
             case WELCOME, FILE_CREDIT, FILE_DATA, FILE_DONE, FILE_ENTRIES, PONG, BODY_NOT_SET -> {}
+        }
+    }
+
+    private void error(StreamError error) {
+        client.forget(number);
+        dev.caisson.wire.agent.ExecReason wanted = killed;
+        if (wanted != null && error.getKind() == ErrorKind.ERROR_CANCELLED) {
+            // Killed before it ran: an end like any other.
+            complete(Wire.reason(wanted), OptionalInt.empty(), OptionalInt.of(SIGKILL), Usage.NONE);
+        } else {
+            String program = start.getArgv(0).toStringUtf8();
+            failed(AgentErrors.exception(error, "'" + program + "' did not start", seq == 0));
         }
     }
 

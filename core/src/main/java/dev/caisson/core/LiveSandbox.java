@@ -22,6 +22,9 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -30,6 +33,8 @@ import org.jspecify.annotations.Nullable;
 /** A sandbox over its engine and the data channel to its agent. */
 final class LiveSandbox implements Sandbox {
     static final String GROUP = "local";
+
+    private static final long ENGINES_WORD_SECONDS = 2;
 
     private final Engine engine;
     private final SandboxSpec spec;
@@ -378,10 +383,26 @@ final class LiveSandbox implements Sandbox {
         @Override
         public void broken(CaissonException cause) {
             if (state.get() == SandboxState.RUNNING || state.get() == SandboxState.CREATING) {
-                Thread.ofVirtual()
-                        .name("caisson-end-" + handle.id())
-                        .start(() -> end(EndReason.ENGINE_FAILED));
+                Thread.ofVirtual().name("caisson-end-" + handle.id()).start(() -> endBroken(cause));
             }
+        }
+
+        /**
+         * A sandbox that ended by itself says why on another connection, which may be slower than
+         * this one.
+         */
+        private void endBroken(CaissonException cause) {
+            if (cause.code() == ErrorCode.SANDBOX_ENDED) {
+                try {
+                    end.get(ENGINES_WORD_SECONDS, TimeUnit.SECONDS);
+                    return;
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                } catch (ExecutionException | TimeoutException e) {
+                    // The engine says nothing: it is ended here.
+                }
+            }
+            end(EndReason.ENGINE_FAILED);
         }
     }
 }

@@ -48,7 +48,8 @@ final class FakeEngine implements Engine {
         Path socket = folder.resolve(id);
         try {
             ServerSocketChannel server =
-                    ServerSocketChannel.open(StandardProtocolFamily.UNIX).bind(UnixDomainSocketAddress.of(socket));
+                    ServerSocketChannel.open(StandardProtocolFamily.UNIX)
+                            .bind(UnixDomainSocketAddress.of(socket));
             sockets.add(socket);
             servers.add(server);
             Thread.ofVirtual().start(() -> accept(server, own));
@@ -63,13 +64,14 @@ final class FakeEngine implements Engine {
             try {
                 SocketChannel connection = server.accept();
                 Consumer<SocketChannel> other = service;
-                Thread.ofVirtual().start(() -> {
-                    if (other == null) {
-                        own.serve(connection);
-                    } else {
-                        other.accept(connection);
-                    }
-                });
+                Thread.ofVirtual()
+                        .start(() -> {
+                            if (other == null) {
+                                own.serve(connection);
+                            } else {
+                                other.accept(connection);
+                            }
+                        });
             } catch (IOException e) {
                 return;
             }

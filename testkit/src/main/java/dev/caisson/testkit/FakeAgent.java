@@ -59,7 +59,11 @@ public final class FakeAgent {
     /** An agent with the usual programs: {@code true, false, echo, cat, bytes N}. */
     public FakeAgent() {
         this.programs = new ConcurrentHashMap<>();
-        this.files = new FakeFiles(this, new ConcurrentSkipListMap<>(ByteString.unsignedLexicographicalComparator()));
+        this.files =
+                new FakeFiles(
+                        this,
+                        new ConcurrentSkipListMap<>(
+                                ByteString.unsignedLexicographicalComparator()));
         program("true", exec -> 0);
         program("false", exec -> 1);
         program(
@@ -183,6 +187,7 @@ public final class FakeAgent {
             Welcome.Builder welcome = Welcome.newBuilder().setVersion(1).setEpoch(epoch);
             execs.values().forEach(exec -> welcome.addExecs(state(exec)));
             send(AgentFrame.newBuilder().setWelcome(welcome).build());
+            execs.values().stream().filter(exec -> exec.attached).forEach(this::stdinCredit);
             execs.values().forEach(this::pump);
             return true;
         } finally {
@@ -292,15 +297,19 @@ public final class FakeAgent {
             exec.stdin.writeBytes(data.getData().substring((int) skip).toByteArray());
         }
         exec.stdinEnded |= data.getEof() && skip <= data.getData().size();
+        stdinCredit(exec);
+        changed.signalAll();
+    }
+
+    private void stdinCredit(FakeExec exec) {
         send(
                 AgentFrame.newBuilder()
-                        .setStream(stream)
+                        .setStream(exec.stream)
                         .setStdinCredit(
                                 StdinCredit.newBuilder()
                                         .setReceived(exec.stdin.size())
                                         .setLimit(exec.stdin.size() + STDIN_WINDOW))
                         .build());
-        changed.signalAll();
     }
 
     private void ack(long stream, Ack ack) {

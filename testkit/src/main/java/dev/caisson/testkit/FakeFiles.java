@@ -26,8 +26,7 @@ public final class FakeFiles {
     private static final int CHUNK = 64 << 10;
     private static final long WINDOW = 1 << 20;
 
-    record Node(
-            FileType type, ByteString content, int mode, long stamp, long inode, long told) {}
+    record Node(FileType type, ByteString content, int mode, long stamp, long inode, long told) {}
 
     private record Incoming(ByteString path, int mode, ByteArrayOutputStream bytes) {}
 

@@ -5,6 +5,7 @@ import dev.caisson.api.ErrorCode;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
@@ -104,9 +105,7 @@ final class LauncherProcess implements AutoCloseable {
     private void readReady(CompletableFuture<Boolean> ready) {
         try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
             ready.complete("ready".equals(out.readLine()));
-            while (out.readLine() != null) {
-                // Nothing more is said there.
-            }
+            out.transferTo(Writer.nullWriter());
         } catch (IOException e) {
             ready.complete(false);
         }
