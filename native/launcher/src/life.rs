@@ -208,7 +208,7 @@ impl Server {
                 let creating = matches!(sandbox.state, State::Creating(_) | State::Parked);
                 self.forget(token);
                 if let Some(sandbox) = self.sandboxes.get_mut(id) {
-                    sandbox.root = None;
+                    sandbox.end_root();
                 }
                 if creating {
                     self.fail_creation(

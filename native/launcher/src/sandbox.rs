@@ -296,12 +296,19 @@ impl Sandbox {
         if !self.joining {
             self.user = None;
         }
-        self.root = None;
+        self.end_root();
         if let Some(process) = &self.process {
             let _ = sys::pidfd_kill(process.as_fd());
         }
         self.state = State::Ending;
         self.killed.get_or_insert_with(Instant::now);
+    }
+
+    /// Ends the root child, and what it cloned when that is not known yet.
+    pub fn end_root(&mut self) {
+        if let (Some(root), None) = (self.root.take(), &self.process) {
+            root.end_with_clone();
+        }
     }
 
     /// What it has used.

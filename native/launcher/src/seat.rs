@@ -18,6 +18,21 @@ pub struct Child {
     pub pidfd: OwnedFd,
     /// SOCK_SEQPACKET.
     pub socket: OwnedFd,
+    /// Its pid and process group, in which what it clones stays.
+    group: libc::pid_t,
+}
+
+impl Child {
+    /// Ends a root child that has not reported process 1, which it may have cloned already: nobody else knows of that.
+    pub fn end_with_clone(self) {
+        let _ = sys::pidfd_kill(self.pidfd.as_fd());
+        sys::reap(self.pidfd.as_fd());
+        // Reported at the last moment: it may run. Otherwise it ends by itself, for nobody writes to its pipe.
+        if let Ok(Report::Cloned { pidfd, .. }) = receive(self.socket.as_fd()) {
+            let _ = sys::pidfd_kill(pidfd.as_fd());
+        }
+        sys::reap_group(self.group);
+    }
 }
 
 impl Drop for Child {
@@ -110,6 +125,7 @@ fn fork_child(body: impl FnOnce(BorrowedFd<'_>)) -> Result<Child> {
     match unsafe { sys::fork() }.doing(|| "fork".into())? {
         Forked::Child => {
             let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0);
+            let _ = rustix::process::setpgid(None, None);
             if rustix::process::getppid() != Some(parent) {
                 exit(1);
             }
@@ -119,7 +135,7 @@ fn fork_child(body: impl FnOnce(BorrowedFd<'_>)) -> Result<Child> {
         Forked::Parent(pid) => {
             let pidfd = sys::pidfd_open(pid).doing(|| "open a pidfd".into())?;
             rustix::io::ioctl_fionbio(&ours, true).doing(|| "make a channel non-blocking".into())?;
-            Ok(Child { pidfd, socket: ours })
+            Ok(Child { pidfd, socket: ours, group: pid })
         }
     }
 }
