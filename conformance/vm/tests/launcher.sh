@@ -45,7 +45,7 @@ control_swap
 # The root is an ext4 with project quotas.
 export CAISSON_TEST_FOLDER=/var/lib/caisson-tests CAISSON_TEST_DISK=project
 mkdir -p $CAISSON_TEST_FOLDER
-for name in limits ends life hostile_client; do run_tests $name; done
+for name in limits ends life; do run_tests $name; done
 # Elsewhere disks are images: an ext4 without quotas, an xfs.
 export CAISSON_TEST_FOLDER=/mnt CAISSON_TEST_DISK=image
 if /usr/sbin/mke2fs -q -t ext4 -F /dev/vda && mount -t ext4 /dev/vda /mnt; then
