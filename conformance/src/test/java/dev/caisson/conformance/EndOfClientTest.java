@@ -33,6 +33,9 @@ import org.junit.jupiter.api.parallel.Isolated;
 class EndOfClientTest {
     private static final int KILLS = 50;
 
+    /** The state folder of the launchers of programs that are killed. */
+    private static final Path CHURN = Lab.stateFolder().resolveSibling("churn");
+
     @Test
     @DisplayName(
             "L02 SIGKILL of the command line leaves nothing; a plain program that is killed leaves"
@@ -73,7 +76,7 @@ class EndOfClientTest {
                         "-XX:TieredStopAtLevel=1",
                         "-Xmx64m",
                         "--enable-native-access=ALL-UNNAMED",
-                        "-Dcaisson.state.dir=" + Lab.stateFolder(),
+                        "-Dcaisson.state.dir=" + CHURN,
                         "-Dcaisson.native.dir="
                                 + System.getProperty(
                                         "caisson.native.dir", System.getenv("CAISSON_NATIVE_DIR")),
@@ -120,9 +123,7 @@ class EndOfClientTest {
                     + " or folder")
     void killedProgramsLeaveNothing() throws Exception {
         Lab.needsSandboxes();
-        String state = Lab.stateFolder().toString();
-        Set<Long> before = HostView.withArgument(state);
-        long loops = DiskImages.count();
+        assertThat(HostView.withArgument(CHURN.toString())).isEmpty();
         List<LauncherView> launchers = new ArrayList<>();
         Set<String> ids = new TreeSet<>();
         try (ExecutorService pool = Executors.newFixedThreadPool(3)) {
@@ -135,13 +136,13 @@ class EndOfClientTest {
                 ids.addAll(kill.get());
             }
         }
-        // Control: they did make sandboxes, and had launchers.
+        // Control: they did make sandboxes, and had launchers with disks.
         assertThat(ids.size()).isGreaterThanOrEqualTo(KILLS / 2);
         assertThat(launchers.size()).isGreaterThanOrEqualTo(KILLS / 2);
 
         await().atMost(Duration.ofSeconds(20))
-                .until(() -> HostView.withArgument(state).equals(before));
-        await().until(() -> DiskImages.count() == loops);
+                .until(() -> HostView.withArgument(CHURN.toString()).isEmpty());
+        await().until(() -> DiskImages.count(CHURN) == 0);
         assertThat(ids).allMatch(id -> HostView.cgroups(id).isEmpty());
         assertThat(launchers).allMatch(launcher -> launcher.instances().isEmpty());
     }
@@ -164,7 +165,9 @@ class EndOfClientTest {
             await().until(() -> HostView.withArgument("sleep\00028.125").size() == 2);
             ids.addAll(launcher.made());
             assertThat(ids).contains(sandbox.id());
+            // Control: what is to be gone is there.
             assertThat(HostView.cgroups(sandbox.id())).isNotEmpty();
+            assertThat(launcher.instances()).hasSize(1);
 
             ProcessHandle.of(launcher.pid()).orElseThrow().destroyForcibly();
 
@@ -173,8 +176,6 @@ class EndOfClientTest {
                     .isIn(EndReason.LOST, EndReason.ENGINE_FAILED);
             await().until(() -> HostView.withArgument("sleep\00028.125").isEmpty());
             await().until(() -> HostView.tree(launcher.pid()).isEmpty());
-            // Control: a crash leaves its journal, for the next start.
-            assertThat(launcher.instances()).hasSize(1);
         }
         try (Caisson next = Lab.open();
                 Sandbox sandbox = next.create(Lab.spec(limits -> limits))) {

@@ -54,7 +54,7 @@ record LauncherView(long pid) {
                                 .orElse("")
                                 .lines()
                                 .count(),
-                DiskImages.count(),
+                DiskImages.count(Lab.stateFolder()),
                 living().size(),
                 namespaces.size(),
                 HostView.entries(Path.of("/proc/" + pid + "/fd")).size(),
