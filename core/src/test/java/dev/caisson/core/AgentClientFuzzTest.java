@@ -92,34 +92,36 @@ class AgentClientFuzzTest {
                         AgentFrame.newBuilder()
                                 .setError(StreamError.newBuilder().setErrno(2).setMessage("\0x")),
                         0);
-        byte[] data =
-                of(
-                        2,
-                        AgentFrame.newBuilder()
-                                .setFileData(
-                                        FileData.newBuilder()
-                                                .setData(ByteString.copyFromUtf8("abc"))
-                                                .setLast(true)));
-        byte[] entries =
-                of(
-                        3,
-                        AgentFrame.newBuilder()
-                                .setFileEntries(
-                                        FileEntries.newBuilder()
-                                                .setSkipped(-1)
-                                                .setLast(true)
-                                                .addEntries(
-                                                        FileEntry.newBuilder()
-                                                                .setTypeValue(99)
-                                                                .setPath(
-                                                                        ByteString.copyFromUtf8(
-                                                                                "a/b")))));
         return Seeds.around(
                 joined(started, output, gap, limit, ended),
                 joined(started, stdin, output, error),
-                joined(data, entries, started, data),
+                joined(data(), entries(), started, data()),
                 ByteBuffer.allocate(8).putInt(Integer.MIN_VALUE).putInt(-1).array(),
                 WELCOME);
+    }
+
+    private static byte[] data() {
+        return of(
+                2,
+                AgentFrame.newBuilder()
+                        .setFileData(
+                                FileData.newBuilder()
+                                        .setData(ByteString.copyFromUtf8("abc"))
+                                        .setLast(true)));
+    }
+
+    private static byte[] entries() {
+        return of(
+                3,
+                AgentFrame.newBuilder()
+                        .setFileEntries(
+                                FileEntries.newBuilder()
+                                        .setSkipped(-1)
+                                        .setLast(true)
+                                        .addEntries(
+                                                FileEntry.newBuilder()
+                                                        .setTypeValue(99)
+                                                        .setPath(ByteString.copyFromUtf8("a/b")))));
     }
 
     static Stream<Arguments> first() {
@@ -154,20 +156,20 @@ class AgentClientFuzzTest {
         return all.toByteArray();
     }
 
-    @FuzzTest
     @MethodSource("afterWelcome")
+    @FuzzTest
     void endsEveryStreamWhateverComesAfterTheWelcome(byte[] bytes) throws Exception {
         endsEverything(joined(WELCOME, bytes));
     }
 
-    @FuzzTest
     @MethodSource("first")
+    @FuzzTest
     void endsEveryStreamWhateverComesFirst(byte[] bytes) throws Exception {
         endsEverything(bytes);
     }
 
-    @FuzzTest
     @MethodSource("afterWelcome")
+    @FuzzTest
     void framesAreReadOrRefused(byte[] bytes) {
         FrameReader reader =
                 new FrameReader(Channels.newChannel(new ByteArrayInputStream(bytes)), 1 << 16);

@@ -56,8 +56,8 @@ class ListingFuzzTest {
         return FileEntries.newBuilder().addAllEntries(List.of(entries)).build().toByteArray();
     }
 
-    @FuzzTest
     @MethodSource("listings")
+    @FuzzTest
     void stayBeneathTheFolder(byte[] bytes) throws IOException {
         Path target = Files.createTempDirectory(folder, "out");
         long beside = count(folder);

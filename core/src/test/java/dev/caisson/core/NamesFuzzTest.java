@@ -17,8 +17,8 @@ class NamesFuzzTest {
                 new byte[] {(byte) 0xED, (byte) 0xA0, (byte) 0x80, (byte) 0xC0, (byte) 0xAF, 0});
     }
 
-    @FuzzTest
     @MethodSource("names")
+    @FuzzTest
     void comeBackFromTheirText(byte[] name) {
         String text = Names.escape(name);
         assertThat(Names.unescape(text)).isEqualTo(name);
@@ -26,8 +26,8 @@ class NamesFuzzTest {
         assertThat(text.codePoints().noneMatch(Character::isISOControl)).isTrue();
     }
 
-    @FuzzTest
     @MethodSource("names")
+    @FuzzTest
     void textOfAnyKindIsRead(byte[] bytes) {
         byte[] name = Names.unescape(new String(bytes, StandardCharsets.UTF_8));
         assertThat(Names.unescape(Names.escape(name))).isEqualTo(name);

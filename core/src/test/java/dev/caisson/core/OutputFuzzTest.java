@@ -24,8 +24,8 @@ class OutputFuzzTest {
                 new byte[0]);
     }
 
-    @FuzzTest
     @MethodSource("outputs")
+    @FuzzTest
     void isKeptFromItsBeginningAndCutBetweenCodePoints(byte[] bytes) {
         for (int limit = 0; limit <= Math.min(bytes.length, 40); limit++) {
             Capture capture = new Capture(limit);

@@ -86,8 +86,8 @@ class LauncherConnectionFuzzTest {
         return all.toByteArray();
     }
 
-    @FuzzTest
     @MethodSource("replies")
+    @FuzzTest
     void isRefusedWhateverItSaysFirst(byte[] bytes) throws IOException {
         try (Script launcher = new Script(folder, bytes, new byte[0])) {
             try {
@@ -98,8 +98,8 @@ class LauncherConnectionFuzzTest {
         }
     }
 
-    @FuzzTest
     @MethodSource("replies")
+    @FuzzTest
     void answersOrFailsWhateverItSaysToARequest(byte[] bytes) throws Exception {
         try (Script launcher = new Script(folder, WELCOME, bytes)) {
             NamespacesEngine engine = NamespacesEngine.connect(launcher.path);
@@ -130,8 +130,8 @@ class LauncherConnectionFuzzTest {
         }
     }
 
-    @FuzzTest
     @MethodSource("lastWords")
+    @FuzzTest
     void itsLastWordIsReadWhateverItIs(byte[] bytes) {
         String text = new String(bytes, StandardCharsets.UTF_8);
         assertThat(LauncherProcess.refused(text).message()).isNotEmpty();
