@@ -16,9 +16,6 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
-import java.util.function.Function;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -63,14 +60,12 @@ class ResultNamesTest {
         try (Sandbox sandbox = Lab.sandbox()) {
             int made = Integer.parseInt(Lab.python(sandbox, ODD_NAMES).stdout().text().strip());
 
-            Map<String, ResultFile> results =
-                    sandbox.files().collect(out, ByteSize.ofMib(1)).stream()
-                            .collect(Collectors.toMap(ResultFile::path, Function.identity()));
+            Results results = Results.collect(sandbox, out, ByteSize.ofMib(1));
 
-            assertThat(results).as("no two names became one").hasSize(made);
-            assertThat(results.keySet())
+            assertThat(results.paths()).as("no two names became one").hasSize(made);
+            assertThat(results.paths())
                     .allMatch(path -> path.codePoints().noneMatch(ResultNamesTest::hidden));
-            for (ResultFile result : results.values()) {
+            for (ResultFile result : results.all()) {
                 String hex = sandbox.files().readText(result.path());
                 assertThat(sandbox.files().stat(result.path()).orElseThrow().size())
                         .isEqualTo(hex.length());
@@ -80,7 +75,7 @@ class ResultNamesTest {
                             .isEqualTo(hex);
                 }
             }
-            assertThat(results.values().stream().filter(result -> !result.collected()))
+            assertThat(results.all().stream().filter(result -> !result.collected()))
                     .as("only the one whose escaped name no host takes")
                     .singleElement()
                     .satisfies(result -> assertThat(result.note()).contains("too long"));
@@ -88,10 +83,10 @@ class ResultNamesTest {
             assertThat(HostView.entries(host)).as("nothing beside the target").containsExactly(out);
             assertThat(sandbox.files().list("/work"))
                     .extracting(FileInfo::path)
-                    .containsExactlyInAnyOrderElementsOf(results.keySet());
-            assertThat(results)
+                    .containsExactlyInAnyOrderElementsOf(results.paths());
+            assertThat(results.paths())
                     .as("control: twins")
-                    .containsKeys("café", "cafe\u0301", "case", "CASE", "new%0Aline");
+                    .contains("café", "cafe\u0301", "case", "CASE", "new%0Aline");
         }
     }
 
