@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -66,7 +67,8 @@ class CensusTest {
         }
     }
 
-    private static void interrupt(Caisson caisson, Random random) throws InterruptedException {
+    private static void interrupt(Caisson caisson, Random random) throws Exception {
+        CompletableFuture<ErrorCode> failure = new CompletableFuture<>();
         RunSpec run = RunSpec.command("sleep", "60").withSandbox(Lab.spec(limits -> limits));
         Thread caller =
                 Thread.ofPlatform()
@@ -75,12 +77,13 @@ class CensusTest {
                                     try {
                                         caisson.run(run);
                                     } catch (CaissonException e) {
-                                        assertThat(e.code()).isEqualTo(ErrorCode.CANCELLED);
+                                        failure.complete(e.code());
                                     }
                                 });
         TimeUnit.MICROSECONDS.sleep(random.nextInt(25_000));
         caller.interrupt();
         assertThat(caller.join(Duration.ofSeconds(15))).isTrue();
+        assertThat(failure).isCompletedWithValue(ErrorCode.CANCELLED);
     }
 
     private static void all(Lives lives, Caisson caisson) throws Exception {
@@ -130,7 +133,11 @@ class CensusTest {
             all(lives, caisson);
 
             await().atMost(Duration.ofSeconds(20))
-                    .untilAsserted(() -> assertThat(launcher.census()).isEqualTo(before));
+                    .untilAsserted(
+                            () ->
+                                    assertThat(launcher.census())
+                                            .as(() -> launcher.describe())
+                                            .isEqualTo(before));
             assertThat(caisson.sandboxes()).isEmpty();
             made = launcher.made();
             assertThat(made.size()).isGreaterThan(lives.times / 4);

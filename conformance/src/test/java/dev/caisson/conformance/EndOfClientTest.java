@@ -9,6 +9,7 @@ import dev.caisson.api.Exec;
 import dev.caisson.api.ExecReason;
 import dev.caisson.api.ExecSpec;
 import dev.caisson.api.Sandbox;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -58,7 +59,7 @@ class EndOfClientTest {
         assertThat(HostView.withArgument("sleep\0005.125")).hasSize(1);
     }
 
-    private static Process churn() throws java.io.IOException {
+    private static ProcessBuilder churn() {
         List<String> command =
                 List.of(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -71,29 +72,32 @@ class EndOfClientTest {
                         "-cp",
                         System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
                         Churn.class.getName());
-        return new ProcessBuilder(command).redirectErrorStream(true).start();
+        return new ProcessBuilder(command).redirectErrorStream(true);
     }
 
-    /** Kills one program at a random moment; the ids of its sandboxes and the launcher it had. */
+    /** Kills one program at a random moment; the ids of its sandboxes. */
     private static Set<String> kill(int seed, List<LauncherView> launchers) throws Exception {
         Random random = new Random(seed);
-        Process process = churn();
-        // Half of them while launcher and first sandbox start, half while sandboxes come and go.
-        if (seed % 2 == 0) {
-            TimeUnit.MILLISECONDS.sleep(250 + random.nextInt(900));
-        } else {
-            int first = process.getInputStream().read();
-            assertThat(first).isEqualTo('s');
-            TimeUnit.MICROSECONDS.sleep(random.nextInt(300_000));
+        Path said = Files.createTempFile("churn", ".txt");
+        Process process = churn().redirectOutput(said.toFile()).start();
+        try {
+            // Half of them while launcher and first sandbox start, half while sandboxes come and go.
+            if (seed % 2 == 0) {
+                TimeUnit.MILLISECONDS.sleep(250 + random.nextInt(1400));
+            } else {
+                await().atMost(Duration.ofSeconds(30)).until(() -> Files.size(said) > 0);
+                TimeUnit.MICROSECONDS.sleep(random.nextInt(300_000));
+            }
+            Set<Long> found = LauncherView.of(process.pid());
+            synchronized (launchers) {
+                found.forEach(pid -> launchers.add(new LauncherView(pid)));
+            }
+        } finally {
+            process.destroyForcibly().waitFor();
         }
-        Set<Long> found = LauncherView.of(process.pid());
-        process.destroyForcibly().waitFor();
-        synchronized (launchers) {
-            found.forEach(pid -> launchers.add(new LauncherView(pid)));
-        }
-        String said = new String(process.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
         Set<String> ids = new TreeSet<>();
-        said.lines().map(line -> line.startsWith("b") ? "s" + line : line).filter(line -> line.length() == 22).forEach(ids::add);
+        Files.readString(said).lines().filter(line -> line.matches("sb[a-z0-9]{20}")).forEach(ids::add);
+        Files.delete(said);
         return ids;
     }
 
@@ -117,8 +121,8 @@ class EndOfClientTest {
             }
         }
         // Control: they did make sandboxes, and had launchers.
-        assertThat(ids.size()).isGreaterThan(KILLS / 2);
-        assertThat(launchers.size()).isGreaterThan(KILLS / 2);
+        assertThat(ids.size()).isGreaterThanOrEqualTo(KILLS / 2);
+        assertThat(launchers.size()).isGreaterThanOrEqualTo(KILLS / 2);
 
         await().atMost(Duration.ofSeconds(20)).until(() -> HostView.withArgument(state).equals(before));
         await().until(() -> DiskImages.count() == loops);

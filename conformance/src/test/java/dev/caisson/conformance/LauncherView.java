@@ -58,6 +58,16 @@ record LauncherView(long pid) {
                 HostView.entries(Path.of("/proc/self/fd")).size());
     }
 
+    /** Its processes with their arguments, and its sandboxes, for the message of a failure. */
+    String describe() {
+        StringBuilder text = new StringBuilder("living ").append(living());
+        for (long process : HostView.tree(pid)) {
+            text.append('\n').append(process).append(' ');
+            text.append(HostView.text(Path.of("/proc/" + process + "/cmdline")).orElse("").replace('\0', ' '));
+        }
+        return text.toString();
+    }
+
     private static String target(Path link) {
         try {
             return Files.readSymbolicLink(link).toString();

@@ -15,6 +15,7 @@ import dev.caisson.api.Tier;
 import dev.caisson.api.Usage;
 import dev.caisson.wire.agent.ExecStart;
 import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -124,6 +125,10 @@ final class LiveSandbox implements Sandbox {
     private AgentClient connected() {
         try {
             return AgentClient.open(new ChannelOwner(), "caisson-agent-" + handle.id(), 1);
+        } catch (ClosedByInterruptException e) {
+            handle.destroy();
+            throw CaissonException.of(
+                    ErrorCode.CANCELLED, "Interrupted while " + handle.id() + " was made.", e);
         } catch (IOException e) {
             handle.destroy();
             throw CaissonException.of(

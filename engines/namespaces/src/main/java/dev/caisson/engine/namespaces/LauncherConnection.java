@@ -17,11 +17,12 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -50,8 +51,11 @@ final class LauncherConnection implements AutoCloseable {
     private final AtomicLong lastId = new AtomicLong(1);
     private volatile @Nullable CaissonException over;
 
-    private final ReentrantLock writing = new ReentrantLock();
-    private final FrameWriter writer; // used under writing
+    private final BlockingQueue<Outgoing> requests = new LinkedBlockingQueue<>();
+    private final Thread writing;
+
+    /** A request and when it is written, or never will be. */
+    private record Outgoing(Request request, CompletableFuture<Void> written) {}
 
     private LauncherConnection(
             Path socket,
@@ -62,7 +66,8 @@ final class LauncherConnection implements AutoCloseable {
         this.socket = socket;
         this.channel = channel;
         this.reader = reader;
-        this.writer = new FrameWriter(channel);
+        this.writing =
+                Thread.ofPlatform().daemon().name("caisson-launcher-writer").unstarted(this::write);
         this.welcome = welcome;
         this.watcher = watcher;
     }
@@ -93,6 +98,7 @@ final class LauncherConnection implements AutoCloseable {
             LauncherConnection connection =
                     new LauncherConnection(socket, channel, reader, reply.getWelcome(), watcher);
             Thread.ofPlatform().daemon().name("caisson-launcher").start(connection::read);
+            connection.writing.start();
             return connection;
         } catch (IOException | CaissonException e) {
             channel.close();
@@ -137,21 +143,21 @@ final class LauncherConnection implements AutoCloseable {
         }
     }
 
-    /** Sends a request; the answer, which may be an error, completes the future. */
+    /**
+     * Sends a request; the answer, which may be an error, completes the future. The launcher knows of
+     * it before it hears from any connection that is opened after this returns.
+     */
     CompletableFuture<Reply> request(Request.Builder request) {
         long id = lastId.incrementAndGet();
         CompletableFuture<Reply> answer = new CompletableFuture<>();
         pending.put(id, answer);
-        writing.lock();
-        try {
-            writer.write(request.setId(id).build());
-        } catch (IOException e) {
-            pending.remove(id);
-            answer.completeExceptionally(broken(e));
-        } finally {
-            writing.unlock();
-        }
+        Outgoing outgoing = new Outgoing(request.setId(id).build(), new CompletableFuture<>());
+        requests.add(outgoing);
         CaissonException cause = over;
+        if (cause == null) {
+            outgoing.written().join();
+            cause = over;
+        }
         if (cause != null && pending.remove(id) != null) {
             answer.completeExceptionally(cause);
         }
@@ -182,6 +188,28 @@ final class LauncherConnection implements AutoCloseable {
                 .withRemedy("The launcher ended; see its log. All its sandboxes are gone.");
     }
 
+    /**
+     * On a thread of its own: an interrupt of a caller that writes would close the channel, and with
+     * it every sandbox of every caller would end.
+     */
+    private void write() {
+        FrameWriter writer = new FrameWriter(channel);
+        try {
+            while (true) {
+                Outgoing next = requests.take();
+                try {
+                    writer.write(next.request());
+                } finally {
+                    next.written().complete(null);
+                }
+            }
+        } catch (IOException e) {
+            lose(broken(e));
+        } catch (InterruptedException e) {
+            // The connection is over.
+        }
+    }
+
     private void read() {
         try {
             while (true) {
@@ -205,6 +233,7 @@ final class LauncherConnection implements AutoCloseable {
     private void lose(CaissonException cause) {
         over = cause;
         closeChannel();
+        requests.forEach(never -> never.written().complete(null));
         pending.forEach((id, answer) -> {
             if (pending.remove(id, answer)) {
                 answer.completeExceptionally(cause);
@@ -214,6 +243,7 @@ final class LauncherConnection implements AutoCloseable {
     }
 
     private void closeChannel() {
+        writing.interrupt();
         try {
             channel.close();
         } catch (IOException e) {

@@ -1,0 +1,6 @@
+package dev.caisson.bench;
+
+/** Takes rows as they come. */
+interface Report {
+    void row(Row row);
+}
