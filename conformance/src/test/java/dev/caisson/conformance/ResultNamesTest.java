@@ -50,6 +50,40 @@ class ResultNamesTest {
             print('made')
             """;
 
+    private static final List<String> CLIMBING =
+            List.of(
+                    "..",
+                    "../x",
+                    "/work/../etc/passwd",
+                    "a/../../etc/passwd",
+                    "/..",
+                    "/work/..",
+                    "%2E%2E/x",
+                    "%2E%2E%2Fx",
+                    "..%2Fx",
+                    "/work/%2E%2E/etc/passwd",
+                    "./../x",
+                    "a/..",
+                    "x%00y",
+                    "x\0y",
+                    "",
+                    "..//..//etc/passwd");
+
+    private static final List<String> LITERAL =
+            List.of(
+                    "%2e%2e%2fx",
+                    "..%5cx",
+                    "..\\x",
+                    "%252E%252E%252Fx",
+                    "....//x",
+                    "~/x",
+                    "%c0%ae%c0%ae/x",
+                    "．．/x",
+                    "%u002e",
+                    "/work/./y",
+                    "..;/x",
+                    "$HOME");
+
     @TempDir Path host;
 
     @Test
@@ -101,40 +135,8 @@ class ResultNamesTest {
     @DisplayName(
             "F17 paths that climb are refused in every spelling, and others name what they spell")
     void pathsThatClimbAreRefused() {
-        List<String> climbing =
-                List.of(
-                        "..",
-                        "../x",
-                        "/work/../etc/passwd",
-                        "a/../../etc/passwd",
-                        "/..",
-                        "/work/..",
-                        "%2E%2E/x",
-                        "%2E%2E%2Fx",
-                        "..%2Fx",
-                        "/work/%2E%2E/etc/passwd",
-                        "./../x",
-                        "a/..",
-                        "x%00y",
-                        "x\0y",
-                        "",
-                        "..//..//etc/passwd");
-        List<String> literal =
-                List.of(
-                        "%2e%2e%2fx",
-                        "..%5cx",
-                        "..\\x",
-                        "%252E%252E%252Fx",
-                        "....//x",
-                        "~/x",
-                        "%c0%ae%c0%ae/x",
-                        "．．/x",
-                        "%u002e",
-                        "/work/./y",
-                        "..;/x",
-                        "$HOME");
         try (Sandbox sandbox = Lab.sandbox()) {
-            for (String path : climbing) {
+            for (String path : CLIMBING) {
                 assertInvalid(path, () -> sandbox.files().read(path));
                 assertInvalid(path, () -> sandbox.files().write(path, "x"));
                 assertInvalid(path, () -> sandbox.files().list(path));
@@ -147,7 +149,7 @@ class ResultNamesTest {
                     Lab.sh(sandbox, "ls -AR /tmp /home /var /srv /opt /etc /run | sha256sum")
                             .stdout()
                             .text();
-            for (String path : literal) {
+            for (String path : LITERAL) {
                 sandbox.files().write(path, path);
                 assertThat(sandbox.files().readText(path)).as("control: %s", path).isEqualTo(path);
             }
@@ -161,7 +163,7 @@ class ResultNamesTest {
                     .as("nothing outside of /work")
                     .isEqualTo(before);
             assertThat(sandbox.files().listTree("/work"))
-                    .hasSizeGreaterThanOrEqualTo(literal.size());
+                    .hasSizeGreaterThanOrEqualTo(LITERAL.size());
         }
     }
 
