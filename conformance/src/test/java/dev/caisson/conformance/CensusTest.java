@@ -59,7 +59,10 @@ class CensusTest {
             }
             case BUSY -> {
                 try (Sandbox sandbox = caisson.create(Lab.spec(limits -> limits))) {
-                    Exec exec = sandbox.start(ExecSpec.shell("yes >/dev/null & setsid sleep 60 & cat /dev/zero"));
+                    Exec exec =
+                            sandbox.start(
+                                    ExecSpec.shell(
+                                            "yes >/dev/null & setsid sleep 60 & cat /dev/zero"));
                     exec.await(Duration.ofMillis(random.nextInt(30)));
                 }
             }
@@ -72,14 +75,13 @@ class CensusTest {
         RunSpec run = RunSpec.command("sleep", "60").withSandbox(Lab.spec(limits -> limits));
         Thread caller =
                 Thread.ofPlatform()
-                        .start(
-                                () -> {
-                                    try {
-                                        caisson.run(run);
-                                    } catch (CaissonException e) {
-                                        failure.complete(e.code());
-                                    }
-                                });
+                        .start(() -> {
+                            try {
+                                caisson.run(run);
+                            } catch (CaissonException e) {
+                                failure.complete(e.code());
+                            }
+                        });
         TimeUnit.MICROSECONDS.sleep(random.nextInt(25_000));
         caller.interrupt();
         assertThat(caller.join(Duration.ofSeconds(15))).isTrue();
@@ -93,11 +95,10 @@ class CensusTest {
             for (int i = 0; i < lives.times; i++) {
                 int seed = i;
                 futures.add(
-                        pool.submit(
-                                () -> {
-                                    live(lives, caisson, new Random(seed));
-                                    return null;
-                                }));
+                        pool.submit(() -> {
+                            live(lives, caisson, new Random(seed));
+                            return null;
+                        }));
             }
             for (Future<?> future : futures) {
                 future.get();
@@ -105,7 +106,10 @@ class CensusTest {
         }
     }
 
-    @ParameterizedTest(name = "L14 L12 R33 after many sandboxes ({0}) everything is as before, and after the end nothing is left")
+    @ParameterizedTest(
+            name =
+                    "L14 L12 R33 after many sandboxes ({0}) everything is as before, and after the"
+                            + " end nothing is left")
     @EnumSource
     void everythingIsAsBefore(Lives lives) throws Exception {
         Lab.needsSandboxes();
@@ -133,11 +137,10 @@ class CensusTest {
             all(lives, caisson);
 
             await().atMost(Duration.ofSeconds(20))
-                    .untilAsserted(
-                            () ->
-                                    assertThat(launcher.census())
-                                            .as(() -> launcher.describe())
-                                            .isEqualTo(before));
+                    .untilAsserted(() ->
+                            assertThat(launcher.census())
+                                    .as(() -> launcher.describe())
+                                    .isEqualTo(before));
             assertThat(caisson.sandboxes()).isEmpty();
             made = launcher.made();
             assertThat(made.size()).isGreaterThan(lives.times / 4);
@@ -164,7 +167,9 @@ class CensusTest {
     }
 
     @Test
-    @DisplayName("L24 a sandbox that is closed by many at once, during an exec, ends once; its id is never given again")
+    @DisplayName(
+            "L24 a sandbox that is closed by many at once, during an exec, ends once; its id is"
+                    + " never given again")
     void closedByManyEndsOnce() throws Exception {
         Set<String> ids = new TreeSet<>();
         for (int round = 0; round < 10; round++) {

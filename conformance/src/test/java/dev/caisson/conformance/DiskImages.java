@@ -10,11 +10,15 @@ final class DiskImages {
 
     private DiskImages() {}
 
-    /** Whether one of the suite's own state folder has that size, which is all that the host can lose to it. */
+    /**
+     * Whether one of the suite's own state folder has that size, which is all that the host can
+     * lose to it.
+     */
     static boolean ofSize(long bytes) {
         return devices().stream()
                 .filter(DiskImages::ours)
-                .anyMatch(device -> HostView.number(device.resolve("size")).orElse(0L) * SECTOR == bytes);
+                .anyMatch(device ->
+                        HostView.number(device.resolve("size")).orElse(0L) * SECTOR == bytes);
     }
 
     /** How many there are of the suite's own state folder. */
@@ -25,7 +29,8 @@ final class DiskImages {
     /** Bytes that went through any loop device to a file of this host since it started. */
     static long written() {
         return devices().stream()
-                .map(device -> HostView.text(device.resolve("stat")).orElse("").strip().split("\\s+"))
+                .map(device ->
+                        HostView.text(device.resolve("stat")).orElse("").strip().split("\\s+"))
                 .filter(told -> told.length > SECTORS_WRITTEN)
                 .mapToLong(told -> Long.parseLong(told[SECTORS_WRITTEN]) * SECTOR)
                 .sum();

@@ -34,12 +34,17 @@ class EndOfClientTest {
     private static final int KILLS = 50;
 
     @Test
-    @DisplayName("L02 SIGKILL of the command line leaves nothing; a plain program that is killed leaves its children")
+    @DisplayName(
+            "L02 SIGKILL of the command line leaves nothing; a plain program that is killed leaves"
+                    + " its children")
     void killedCommandLineLeavesNothing() throws Exception {
         String mark = "mark-" + UUID.randomUUID();
-        String script = "setsid sleep 27.125 & (sleep 27.125 &); trap '' TERM HUP INT; echo $0; sleep 27.125";
+        String script =
+                "setsid sleep 27.125 & (sleep 27.125 &); trap '' TERM HUP INT; echo $0; sleep"
+                        + " 27.125";
         Process cli = Lab.cli("run", "--", "sh", "-c", script, mark);
-        await().atMost(Duration.ofSeconds(30)).until(() -> HostView.withArgument("sleep\00027.125").size() == 3);
+        await().atMost(Duration.ofSeconds(30))
+                .until(() -> HostView.withArgument("sleep\00027.125").size() == 3);
         Set<Long> launchers = LauncherView.of(cli.pid());
         assertThat(launchers).hasSize(1);
         LauncherView launcher = new LauncherView(launchers.iterator().next());
@@ -48,7 +53,8 @@ class EndOfClientTest {
 
         cli.destroyForcibly();
 
-        await().until(() -> HostView.withArgument("27.125").isEmpty() && HostView.withArgument(mark).isEmpty());
+        await().until(() ->
+                HostView.withArgument("27.125").isEmpty() && HostView.withArgument(mark).isEmpty());
         await().until(() -> HostView.tree(launcher.pid()).isEmpty());
         assertThat(made).allMatch(id -> HostView.cgroups(id).isEmpty());
         assertThat(launcher.instances()).isEmpty();
@@ -68,9 +74,12 @@ class EndOfClientTest {
                         "-Xmx64m",
                         "--enable-native-access=ALL-UNNAMED",
                         "-Dcaisson.state.dir=" + Lab.stateFolder(),
-                        "-Dcaisson.native.dir=" + System.getProperty("caisson.native.dir", System.getenv("CAISSON_NATIVE_DIR")),
+                        "-Dcaisson.native.dir="
+                                + System.getProperty(
+                                        "caisson.native.dir", System.getenv("CAISSON_NATIVE_DIR")),
                         "-cp",
-                        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
+                        System.getProperty(
+                                "surefire.test.class.path", System.getProperty("java.class.path")),
                         Churn.class.getName());
         return new ProcessBuilder(command).redirectErrorStream(true);
     }
@@ -81,7 +90,8 @@ class EndOfClientTest {
         Path said = Files.createTempFile("churn", ".txt");
         Process process = churn().redirectOutput(said.toFile()).start();
         try {
-            // Half of them while launcher and first sandbox start, half while sandboxes come and go.
+            // Half of them while launcher and first sandbox start, half while sandboxes come and
+            // go.
             if (seed % 2 == 0) {
                 TimeUnit.MILLISECONDS.sleep(250 + random.nextInt(1400));
             } else {
@@ -96,13 +106,18 @@ class EndOfClientTest {
             process.destroyForcibly().waitFor();
         }
         Set<String> ids = new TreeSet<>();
-        Files.readString(said).lines().filter(line -> line.matches("sb[a-z0-9]{20}")).forEach(ids::add);
+        Files.readString(said)
+                .lines()
+                .filter(line -> line.matches("sb[a-z0-9]{20}"))
+                .forEach(ids::add);
         Files.delete(said);
         return ids;
     }
 
     @Test
-    @DisplayName("L13 SIGKILL of a program at 50 random moments leaves no process, cgroup, loop device or folder")
+    @DisplayName(
+            "L13 SIGKILL of a program at 50 random moments leaves no process, cgroup, loop device"
+                    + " or folder")
     void killedProgramsLeaveNothing() throws Exception {
         Lab.needsSandboxes();
         String state = Lab.stateFolder().toString();
@@ -124,14 +139,17 @@ class EndOfClientTest {
         assertThat(ids.size()).isGreaterThanOrEqualTo(KILLS / 2);
         assertThat(launchers.size()).isGreaterThanOrEqualTo(KILLS / 2);
 
-        await().atMost(Duration.ofSeconds(20)).until(() -> HostView.withArgument(state).equals(before));
+        await().atMost(Duration.ofSeconds(20))
+                .until(() -> HostView.withArgument(state).equals(before));
         await().until(() -> DiskImages.count() == loops);
         assertThat(ids).allMatch(id -> HostView.cgroups(id).isEmpty());
         assertThat(launchers).allMatch(launcher -> launcher.instances().isEmpty());
     }
 
     @Test
-    @DisplayName("L13 SIGKILL of the launcher ends its sandboxes, is told, and the next start clears what it left")
+    @DisplayName(
+            "L13 SIGKILL of the launcher ends its sandboxes, is told, and the next start clears"
+                    + " what it left")
     void killedLauncherIsCleared() {
         long self = ProcessHandle.current().pid();
         Set<Long> others = LauncherView.of(self);
@@ -151,7 +169,8 @@ class EndOfClientTest {
             ProcessHandle.of(launcher.pid()).orElseThrow().destroyForcibly();
 
             assertThat(exec.await().reason()).isIn(ExecReason.LOST, ExecReason.SANDBOX_ENDED);
-            assertThat(sandbox.onEnd().toCompletableFuture().join()).isIn(EndReason.LOST, EndReason.ENGINE_FAILED);
+            assertThat(sandbox.onEnd().toCompletableFuture().join())
+                    .isIn(EndReason.LOST, EndReason.ENGINE_FAILED);
             await().until(() -> HostView.withArgument("sleep\00028.125").isEmpty());
             await().until(() -> HostView.tree(launcher.pid()).isEmpty());
             // Control: a crash leaves its journal, for the next start.

@@ -49,12 +49,17 @@ record LauncherView(long pid) {
         }
         return new Census(
                 tree.size(),
-                (int) HostView.text(Path.of("/proc/" + pid + "/mountinfo")).orElse("").lines().count(),
+                (int)
+                        HostView.text(Path.of("/proc/" + pid + "/mountinfo"))
+                                .orElse("")
+                                .lines()
+                                .count(),
                 DiskImages.count(),
                 living().size(),
                 namespaces.size(),
                 HostView.entries(Path.of("/proc/" + pid + "/fd")).size(),
-                files(Lab.stateFolder()) + instances().stream().mapToLong(LauncherView::files).sum(),
+                files(Lab.stateFolder())
+                        + instances().stream().mapToLong(LauncherView::files).sum(),
                 HostView.entries(Path.of("/proc/self/fd")).size());
     }
 
@@ -63,7 +68,10 @@ record LauncherView(long pid) {
         StringBuilder text = new StringBuilder("living ").append(living());
         for (long process : HostView.tree(pid)) {
             text.append('\n').append(process).append(' ');
-            text.append(HostView.text(Path.of("/proc/" + process + "/cmdline")).orElse("").replace('\0', ' '));
+            text.append(
+                    HostView.text(Path.of("/proc/" + process + "/cmdline"))
+                            .orElse("")
+                            .replace('\0', ' '));
         }
         return text.toString();
     }
@@ -106,7 +114,9 @@ record LauncherView(long pid) {
     private Set<String> named(char sign) {
         Set<String> found = new TreeSet<>();
         for (Path folder : instances()) {
-            HostView.text(folder.resolve("journal")).orElse("").lines()
+            HostView.text(folder.resolve("journal"))
+                    .orElse("")
+                    .lines()
                     .filter(line -> line.length() > 2 && line.charAt(0) == sign)
                     .forEach(line -> found.add(line.split(" ", 3)[1]));
         }

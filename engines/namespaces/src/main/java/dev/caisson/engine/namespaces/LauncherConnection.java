@@ -144,8 +144,8 @@ final class LauncherConnection implements AutoCloseable {
     }
 
     /**
-     * Sends a request; the answer, which may be an error, completes the future. The launcher knows of
-     * it before it hears from any connection that is opened after this returns.
+     * Sends a request; the answer, which may be an error, completes the future. The launcher knows
+     * of it before it hears from any connection that is opened after this returns.
      */
     CompletableFuture<Reply> request(Request.Builder request) {
         long id = lastId.incrementAndGet();
@@ -189,8 +189,8 @@ final class LauncherConnection implements AutoCloseable {
     }
 
     /**
-     * On a thread of its own: an interrupt of a caller that writes would close the channel, and with
-     * it every sandbox of every caller would end.
+     * On a thread of its own: an interrupt of a caller that writes would close the channel, and
+     * with it every sandbox of every caller would end.
      */
     private void write() {
         FrameWriter writer = new FrameWriter(channel);
