@@ -94,6 +94,11 @@ fn open_folder(dir: BorrowedFd<'_>, path: &str) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(dir, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
+/// A folder that was removed meanwhile: by its name, or (ENODEV) by a file in it that was open already.
+fn is_gone(error: &Error) -> bool {
+    matches!(error.errno, libc::ENOENT | libc::ENODEV)
+}
+
 impl Cgroups {
     /// Finds the hierarchies, makes `caisson/system` and moves the calling process there.
     pub fn open() -> Result<Self> {
@@ -101,7 +106,7 @@ impl Cgroups {
         let mut outcome = cgroups.settle();
         for _ in 0..RACES {
             match &outcome {
-                Err(e) if e.errno == libc::ENOENT => outcome = cgroups.settle(),
+                Err(e) if is_gone(e) => outcome = cgroups.settle(),
                 _ => break,
             }
         }
@@ -294,7 +299,7 @@ impl Cgroups {
         // Another launcher that leaves removes a group's empty folder, maybe just before ours is in it.
         for _ in 0..RACES {
             match &outcome {
-                Err(e) if e.errno == libc::ENOENT => {
+                Err(e) if is_gone(e) => {
                     self.remove(&format!("{TOP}/{group}/{sandbox}"));
                     outcome = self.try_make(group, sandbox, agent);
                 }

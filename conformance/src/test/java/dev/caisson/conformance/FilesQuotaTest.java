@@ -100,6 +100,11 @@ class FilesQuotaTest {
                                 public int read() throws IOException {
                                     throw new IOException("broken off");
                                 }
+
+                                @Override
+                                public int read(byte[] into, int at, int most) throws IOException {
+                                    throw new IOException("broken off");
+                                }
                             });
 
             assertThatThrownBy(() -> sandbox.files().write("file", broken, 0644))

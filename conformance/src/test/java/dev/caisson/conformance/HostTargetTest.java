@@ -3,15 +3,11 @@ package dev.caisson.conformance;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.caisson.api.ByteSize;
-import dev.caisson.api.ResultFile;
 import dev.caisson.api.Sandbox;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.util.Map;
-import java.util.function.Function;
-import java.util.stream.Collectors;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -39,9 +35,7 @@ class HostTargetTest {
                             + " $d/made; done; echo new > file; echo new > fresh; echo new > taken;"
                             + " mkdir real; echo new > real/made");
 
-            Map<String, ResultFile> results =
-                    sandbox.files().collect(out, ByteSize.ofMib(1)).stream()
-                            .collect(Collectors.toMap(ResultFile::path, Function.identity()));
+            Results results = Results.collect(sandbox, out, ByteSize.ofMib(1));
 
             assertThat(Files.readString(victim)).isEqualTo("old");
             assertThat(HostView.entries(aim)).containsExactly(victim);

@@ -15,9 +15,6 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.nio.file.attribute.UserDefinedFileAttributeView;
 import java.util.List;
-import java.util.Map;
-import java.util.function.Function;
-import java.util.stream.Collectors;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -28,11 +25,6 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class ResultKindsTest {
     @TempDir Path host;
-
-    private static Map<String, ResultFile> collect(Sandbox sandbox, Path out, ByteSize limit) {
-        return sandbox.files().collect(out, limit).stream()
-                .collect(Collectors.toMap(ResultFile::path, Function.identity()));
-    }
 
     @Test
     @DisplayName("F10 F11 pipes, sockets and devices are named and never opened")
@@ -53,9 +45,9 @@ class ResultKindsTest {
                     open('plain', 'w').write('plain')
                     """);
 
-            Map<String, ResultFile> results = collect(sandbox, out, ByteSize.ofMib(1));
+            Results results = Results.collect(sandbox, out, ByteSize.ofMib(1));
 
-            assertThat(results.keySet())
+            assertThat(results.paths())
                     .as("no device was made")
                     .containsExactlyInAnyOrder("pipe", "socket", "plain");
             assertThat(results.get("pipe").type()).isEqualTo(FileType.FIFO);
@@ -79,7 +71,7 @@ class ResultKindsTest {
                     sandbox,
                     "echo x > program; chmod 6755 program; mkdir folder; chmod 3777 folder");
 
-            Map<String, ResultFile> results = collect(sandbox, out, ByteSize.ofMib(1));
+            Results results = Results.collect(sandbox, out, ByteSize.ofMib(1));
 
             assertThat(results.get("program").mode()).as("control: told as it is").isEqualTo(06755);
             assertThat(Files.getAttribute(out.resolve("program"), "unix:mode")).isEqualTo(0100755);
@@ -107,7 +99,7 @@ class ResultKindsTest {
         try (Sandbox sandbox = Lab.sandbox()) {
             Lab.sh(sandbox, "mkdir closed; echo x > closed/file; chmod 0 closed/file closed");
 
-            Map<String, ResultFile> results = collect(sandbox, out, ByteSize.ofMib(1));
+            Results results = Results.collect(sandbox, out, ByteSize.ofMib(1));
 
             assertThat(results.get("closed/file").collected()).isTrue();
             assertThat(
@@ -139,7 +131,7 @@ class ResultKindsTest {
                             .text();
             assertThat(told).as("control").isEqualTo("['user.x']\n");
 
-            collect(sandbox, out, ByteSize.ofMib(1));
+            Results.collect(sandbox, out, ByteSize.ofMib(1));
 
             assertThat(
                             Files.getFileAttributeView(
@@ -156,7 +148,7 @@ class ResultKindsTest {
         try (Sandbox sandbox = Lab.sandbox()) {
             Lab.sh(sandbox, "truncate -s 1T sparse; truncate -s 3M zeros; echo x > plain");
 
-            Map<String, ResultFile> results = collect(sandbox, out, ByteSize.ofMib(4));
+            Results results = Results.collect(sandbox, out, ByteSize.ofMib(4));
 
             assertThat(results.get("sparse").size()).as("control").isEqualTo(1L << 40);
             assertThat(results.get("sparse").collected()).isFalse();
@@ -182,7 +174,7 @@ class ResultKindsTest {
                             dev.caisson.api.ExecSpec.shell(
                                     "while :; do head -c 1M /dev/zero >> f1; sleep 0.01; done"));
             for (int round = 0; round < 5; round++) {
-                collect(sandbox, out, ByteSize.ofMib(3));
+                Results.collect(sandbox, out, ByteSize.ofMib(3));
                 long bytes = 0;
                 for (Path file : HostView.entries(out)) {
                     bytes += Files.size(file);
@@ -192,7 +184,7 @@ class ResultKindsTest {
             }
             grower.kill();
             grower.await();
-            assertThat(collect(sandbox, out, ByteSize.ofGib(1)).values())
+            assertThat(Results.collect(sandbox, out, ByteSize.ofGib(1)).all())
                     .as("control")
                     .allMatch(ResultFile::collected);
         }

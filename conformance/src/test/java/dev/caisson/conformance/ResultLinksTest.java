@@ -7,15 +7,11 @@ import dev.caisson.api.ByteSize;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.FileType;
-import dev.caisson.api.ResultFile;
 import dev.caisson.api.Sandbox;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
-import java.util.function.Function;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
@@ -80,9 +76,7 @@ class ResultLinksTest {
             sandbox.files().mark();
             assertThat(Lab.sh(sandbox, trigger()).succeeded()).isTrue();
 
-            Map<String, ResultFile> results =
-                    sandbox.files().collect(out, ByteSize.ofMib(64)).stream()
-                            .collect(Collectors.toMap(ResultFile::path, Function.identity()));
+            Results results = Results.collect(sandbox, out, ByteSize.ofMib(64));
 
             for (String name : NAMES) {
                 assertThat(results.get(name))

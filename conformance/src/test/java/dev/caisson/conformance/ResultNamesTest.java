@@ -16,9 +16,6 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
-import java.util.function.Function;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -53,6 +50,40 @@ class ResultNamesTest {
             print('made')
             """;
 
+    private static final List<String> CLIMBING =
+            List.of(
+                    "..",
+                    "../x",
+                    "/work/../etc/passwd",
+                    "a/../../etc/passwd",
+                    "/..",
+                    "/work/..",
+                    "%2E%2E/x",
+                    "%2E%2E%2Fx",
+                    "..%2Fx",
+                    "/work/%2E%2E/etc/passwd",
+                    "./../x",
+                    "a/..",
+                    "x%00y",
+                    "x\0y",
+                    "",
+                    "..//..//etc/passwd");
+
+    private static final List<String> LITERAL =
+            List.of(
+                    "%2e%2e%2fx",
+                    "..%5cx",
+                    "..\\x",
+                    "%252E%252E%252Fx",
+                    "....//x",
+                    "~/x",
+                    "%c0%ae%c0%ae/x",
+                    "．．/x",
+                    "%u002e",
+                    "/work/./y",
+                    "..;/x",
+                    "$HOME");
+
     @TempDir Path host;
 
     @Test
@@ -63,14 +94,12 @@ class ResultNamesTest {
         try (Sandbox sandbox = Lab.sandbox()) {
             int made = Integer.parseInt(Lab.python(sandbox, ODD_NAMES).stdout().text().strip());
 
-            Map<String, ResultFile> results =
-                    sandbox.files().collect(out, ByteSize.ofMib(1)).stream()
-                            .collect(Collectors.toMap(ResultFile::path, Function.identity()));
+            Results results = Results.collect(sandbox, out, ByteSize.ofMib(1));
 
-            assertThat(results).as("no two names became one").hasSize(made);
-            assertThat(results.keySet())
+            assertThat(results.paths()).as("no two names became one").hasSize(made);
+            assertThat(results.paths())
                     .allMatch(path -> path.codePoints().noneMatch(ResultNamesTest::hidden));
-            for (ResultFile result : results.values()) {
+            for (ResultFile result : results.all()) {
                 String hex = sandbox.files().readText(result.path());
                 assertThat(sandbox.files().stat(result.path()).orElseThrow().size())
                         .isEqualTo(hex.length());
@@ -80,7 +109,7 @@ class ResultNamesTest {
                             .isEqualTo(hex);
                 }
             }
-            assertThat(results.values().stream().filter(result -> !result.collected()))
+            assertThat(results.all().stream().filter(result -> !result.collected()))
                     .as("only the one whose escaped name no host takes")
                     .singleElement()
                     .satisfies(result -> assertThat(result.note()).contains("too long"));
@@ -88,10 +117,10 @@ class ResultNamesTest {
             assertThat(HostView.entries(host)).as("nothing beside the target").containsExactly(out);
             assertThat(sandbox.files().list("/work"))
                     .extracting(FileInfo::path)
-                    .containsExactlyInAnyOrderElementsOf(results.keySet());
-            assertThat(results)
+                    .containsExactlyInAnyOrderElementsOf(results.paths());
+            assertThat(results.paths())
                     .as("control: twins")
-                    .containsKeys("café", "cafe\u0301", "case", "CASE", "new%0Aline");
+                    .contains("café", "cafe\u0301", "case", "CASE", "new%0Aline");
         }
     }
 
@@ -106,40 +135,8 @@ class ResultNamesTest {
     @DisplayName(
             "F17 paths that climb are refused in every spelling, and others name what they spell")
     void pathsThatClimbAreRefused() {
-        List<String> climbing =
-                List.of(
-                        "..",
-                        "../x",
-                        "/work/../etc/passwd",
-                        "a/../../etc/passwd",
-                        "/..",
-                        "/work/..",
-                        "%2E%2E/x",
-                        "%2E%2E%2Fx",
-                        "..%2Fx",
-                        "/work/%2E%2E/etc/passwd",
-                        "./../x",
-                        "a/..",
-                        "x%00y",
-                        "x\0y",
-                        "",
-                        "..//..//etc/passwd");
-        List<String> literal =
-                List.of(
-                        "%2e%2e%2fx",
-                        "..%5cx",
-                        "..\\x",
-                        "%252E%252E%252Fx",
-                        "....//x",
-                        "~/x",
-                        "%c0%ae%c0%ae/x",
-                        "．．/x",
-                        "%u002e",
-                        "/work/./y",
-                        "..;/x",
-                        "$HOME");
         try (Sandbox sandbox = Lab.sandbox()) {
-            for (String path : climbing) {
+            for (String path : CLIMBING) {
                 assertInvalid(path, () -> sandbox.files().read(path));
                 assertInvalid(path, () -> sandbox.files().write(path, "x"));
                 assertInvalid(path, () -> sandbox.files().list(path));
@@ -152,7 +149,7 @@ class ResultNamesTest {
                     Lab.sh(sandbox, "ls -AR /tmp /home /var /srv /opt /etc /run | sha256sum")
                             .stdout()
                             .text();
-            for (String path : literal) {
+            for (String path : LITERAL) {
                 sandbox.files().write(path, path);
                 assertThat(sandbox.files().readText(path)).as("control: %s", path).isEqualTo(path);
             }
@@ -166,7 +163,7 @@ class ResultNamesTest {
                     .as("nothing outside of /work")
                     .isEqualTo(before);
             assertThat(sandbox.files().listTree("/work"))
-                    .hasSizeGreaterThanOrEqualTo(literal.size());
+                    .hasSizeGreaterThanOrEqualTo(LITERAL.size());
         }
     }
 

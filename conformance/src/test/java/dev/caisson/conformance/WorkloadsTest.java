@@ -82,7 +82,7 @@ class WorkloadsTest {
             String java = home.get().resolve("bin/java").toString();
             try (Sandbox sandbox = Lab.sandbox()) {
                 sandbox.files().write("Main.java", JAVA);
-                String[] told = run(sandbox, java, "Main.java").strip().split(" ");
+                String[] told = run(sandbox, java, "Main.java").strip().split(" ", -1);
                 assertThat(told)
                         .containsSequence(Integer.toString(feature), "3004", "child", "true", "1")
                         .endsWith("true");
@@ -90,7 +90,7 @@ class WorkloadsTest {
             }
             try (Sandbox control = roomy()) {
                 control.files().write("Main.java", JAVA);
-                String[] told = run(control, java, "Main.java").strip().split(" ");
+                String[] told = run(control, java, "Main.java").strip().split(" ", -1);
                 assertThat(Integer.parseInt(told[5])).as("control: with 1 GiB").isBetween(230, 260);
             }
         }
@@ -117,7 +117,7 @@ class WorkloadsTest {
                 """;
         try (Sandbox sandbox = Lab.sandbox()) {
             sandbox.files().write("main.js", code);
-            String[] told = run(sandbox, "node", "main.js").strip().split(" ");
+            String[] told = run(sandbox, "node", "main.js").strip().split(" ", -1);
             assertThat(told).startsWith("42", "child", "true");
             assertThat(Integer.parseInt(told[3])).as("heap in MiB of 512").isLessThan(600);
             assertThat(sandbox.files().readText("out")).as("control").isEqualTo("written");
@@ -172,9 +172,11 @@ class WorkloadsTest {
             sandbox.files()
                     .write(
                             "hello.c",
-                            "#include <stdio.h>\n"
-                                    + "#include <math.h>\n"
-                                    + "int main(void) { printf(\"%.0f\\n\", sqrt(1764)); }");
+                            """
+                            #include <stdio.h>
+                            #include <math.h>
+                            int main(void) { printf("%.0f\\n", sqrt(1764)); }
+                            """);
             assertThat(
                             Lab.sh(sandbox, "gcc -O2 -Wall -o hello hello.c -lm && ./hello")
                                     .stdout()
@@ -210,15 +212,16 @@ class WorkloadsTest {
                 "import time; print(time.clock_gettime(time.CLOCK_BOOTTIME),"
                         + " time.clock_gettime(time.CLOCK_MONOTONIC), time.time())";
         try (Sandbox sandbox = Lab.sandbox()) {
-            String[] inside = Lab.python(sandbox, ask).stdout().text().split("\\s+");
-            String[] outside = Lab.outside("/usr/bin/python3", "-c", ask).text().split("\\s+");
+            String[] inside = Lab.python(sandbox, ask).stdout().text().strip().split("\\s+", -1);
+            String[] outside =
+                    Lab.outside("/usr/bin/python3", "-c", ask).text().strip().split("\\s+", -1);
             assertThat(Double.parseDouble(inside[0])).isBetween(0.0, 60.0);
             assertThat(Double.parseDouble(inside[1])).isBetween(0.0, 60.0);
             assertThat(Double.parseDouble(outside[0])).as("control").isGreaterThan(60);
             assertThat(Double.parseDouble(outside[2]) - Double.parseDouble(inside[2]))
                     .isBetween(-1.0, 30.0);
             Lab.sh(sandbox, "sleep 1");
-            String[] later = Lab.python(sandbox, ask).stdout().text().split("\\s+");
+            String[] later = Lab.python(sandbox, ask).stdout().text().strip().split("\\s+", -1);
             assertThat(Double.parseDouble(later[1]) - Double.parseDouble(inside[1]))
                     .isBetween(1.0, 30.0);
         }

@@ -124,7 +124,7 @@ final class LiveSandbox implements Sandbox {
 
     private AgentClient connected() {
         try {
-            return AgentClient.open(new ChannelOwner(), "caisson-agent-" + handle.id(), 1);
+            return openClient();
         } catch (ClosedByInterruptException e) {
             handle.destroy();
             throw CaissonException.of(
@@ -138,6 +138,19 @@ final class LiveSandbox implements Sandbox {
         } catch (CaissonException e) {
             handle.destroy();
             throw e;
+        }
+    }
+
+    private AgentClient openClient() throws IOException {
+        String name = "caisson-agent-" + handle.id();
+        try {
+            return AgentClient.open(new ChannelOwner(), name, 1);
+        } catch (ClosedByInterruptException e) {
+            throw e;
+        } catch (IOException e) {
+            // The connection may have overtaken the creation, or that failed, which tells more.
+            handle.awaitCreated();
+            return AgentClient.open(new ChannelOwner(), name, 2);
         }
     }
 

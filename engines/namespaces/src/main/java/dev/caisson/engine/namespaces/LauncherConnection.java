@@ -14,14 +14,17 @@ import dev.caisson.wire.launcher.Welcome;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
+import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
@@ -33,6 +36,8 @@ import org.jspecify.annotations.Nullable;
 final class LauncherConnection implements AutoCloseable {
     static final int VERSION = 1;
     static final int MAX_FRAME = 64 << 10;
+
+    private static final Duration GREETING = Duration.ofSeconds(10);
 
     /** Told what was not asked for; on the reading thread. */
     interface Watcher {
@@ -74,7 +79,18 @@ final class LauncherConnection implements AutoCloseable {
 
     /** Connects and greets. */
     static LauncherConnection open(Path socket, Watcher watcher) throws IOException {
+        return open(socket, watcher, GREETING);
+    }
+
+    /** The same; gives up when the launcher does not answer in that time. */
+    static LauncherConnection open(Path socket, Watcher watcher, Duration longest)
+            throws IOException {
         SocketChannel channel = connect(socket);
+        CompletableFuture<Void> greeted = new CompletableFuture<>();
+        // Closing is what ends a read of a Unix socket in Java.
+        CompletableFuture<?> closing =
+                greeted.orTimeout(longest.toMillis(), TimeUnit.MILLISECONDS)
+                        .exceptionally(late -> close(channel));
         try {
             FrameReader reader = new FrameReader(channel, MAX_FRAME);
             new FrameWriter(channel)
@@ -97,13 +113,26 @@ final class LauncherConnection implements AutoCloseable {
             }
             LauncherConnection connection =
                     new LauncherConnection(socket, channel, reader, reply.getWelcome(), watcher);
+            if (!greeted.complete(null)) {
+                closing.join();
+                throw late(longest, null);
+            }
             Thread.ofPlatform().daemon().name("caisson-launcher").start(connection::read);
             connection.writing.start();
             return connection;
         } catch (IOException | CaissonException e) {
             channel.close();
+            boolean late = !greeted.complete(null);
+            if (late && e instanceof AsynchronousCloseException) {
+                throw late(longest, e);
+            }
             throw e;
         }
+    }
+
+    private static IOException late(Duration longest, @Nullable Exception cause) {
+        return new IOException(
+                "The launcher did not answer within " + longest.toMillis() + " ms.", cause);
     }
 
     private static SocketChannel connect(Path socket) throws IOException {
@@ -244,11 +273,16 @@ final class LauncherConnection implements AutoCloseable {
 
     private void closeChannel() {
         writing.interrupt();
+        close(channel);
+    }
+
+    private static @Nullable Void close(SocketChannel channel) {
         try {
             channel.close();
         } catch (IOException e) {
             // A socket that cannot be closed is gone as well.
         }
+        return null;
     }
 
     @Override
