@@ -67,6 +67,14 @@ check build 15m "$root/scripts/build.sh"
 find . -path ./native -prune -o -type d -name surefire-reports -print0 | xargs -0r rm -rf
 guarded maven 30m mvn -B -fae -Dcaisson.native.dir="$root/build/native" -Dcaisson.checkout="$root" verify || maven_status=failed
 
+# Cgroup v2 alone, in a small VM.
+guarded vm 15m "$root/scripts/test-vm.sh"
+case $? in
+0) ;;
+77) skips+=("vm: $(sed -n 's/.*skipped: //p' build/log/vm.log | tail -n 1)") ;;
+*) vm_status=failed ;;
+esac
+
 # The tarball.
 if [ "$(id -u)" = 0 ]; then
     check tarball 10m "$root/scripts/test-package.sh"
@@ -83,6 +91,8 @@ read -r java_passed java_failed java_skipped < <(find . -path ./native -prune -o
     function count(name) { return match($0, " " name "=\"[0-9]+\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) + 0 : 0 }
     /<testsuite / || suite { suite = 1; t += count("tests"); f += count("failures") + count("errors"); s += count("skipped"); if (/>/) suite = 0 }
     END { print t-f-s, f+0, s+0 }')
+read -r vm_passed vm_failed vm_skipped < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' build/log/vm.log | tail -n 1 | grep . || echo 0 0 0)
+[ -z "${vm_status-}" ] || [ "$vm_failed" != 0 ] || failures+=("vm: did not run to its end, see build/log/vm.log")
 [ -z "${cargo_status-}" ] || [ "$rust_failed" != 0 ] || failures+=("cargo-test: did not run to its end")
 [ -z "${maven_status-}" ] || [ "$java_failed" != 0 ] || failures+=("maven: a check failed, see build/log/maven.log")
 
@@ -95,7 +105,7 @@ printf '\n'
     [ ${#skips[@]} = 0 ] || printf '%s\n' "${skips[@]}"
 } | sed 's/&#10;/ /g; s/&quot;/"/g; s/&lt;/</g; s/&gt;/>/g; s/&apos;/'\''/g; s/&amp;/\&/g; s/^/skipped: /'
 [ ${#failures[@]} = 0 ] || printf 'failed: %s\n' "${failures[@]}"
-passed=$((rust_passed + java_passed + checks))
-failed=$((rust_failed + java_failed + ${#failures[@]}))
-printf '%d passed, %d failed, %d skipped\n' $passed $failed $((rust_skipped + java_skipped + ${#skips[@]}))
+passed=$((rust_passed + java_passed + vm_passed + checks))
+failed=$((rust_failed + java_failed + vm_failed + ${#failures[@]}))
+printf '%d passed, %d failed, %d skipped\n' $passed $failed $((rust_skipped + java_skipped + vm_skipped + ${#skips[@]}))
 [ $failed = 0 ] && [ $passed -gt 0 ]

@@ -36,6 +36,8 @@ pub struct Counters {
 
 /// ext4 with large folios (Linux 6.16) refuses a write by so many bytes at once, and leaves that much free.
 const LARGEST_FOLIO: u64 = 8 << 20;
+/// What programs usually write at once, at most.
+const USUAL_WRITE: u64 = 1 << 20;
 
 /// State of the file system that user processes write to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,10 +123,15 @@ pub fn disk() -> Disk {
     let Ok(fs) = rustix::fs::statfs("/") else { return Disk::default() };
     let block = fs.f_bsize.unsigned_abs();
     Disk {
-        full: fs.f_blocks > 0 && fs.f_bavail <= (fs.f_blocks / 64).min(LARGEST_FOLIO / block.max(1)),
+        full: fs.f_blocks > 0 && fs.f_bavail <= too_little(fs.f_blocks, block.max(1)),
         out_of_inodes: fs.f_files > 0 && fs.f_ffree == 0,
         used_bytes: fs.f_blocks.saturating_sub(fs.f_bfree).saturating_mul(block),
     }
+}
+
+/// Free blocks with which a write can fail: 1/64 of a large disk, and of a small one what a usual write takes.
+fn too_little(blocks: u64, block: u64) -> u64 {
+    (blocks / 64).min(LARGEST_FOLIO / block).max((blocks / 16).min(USUAL_WRITE / block))
 }
 
 /// Opens a counter for reading.
@@ -167,6 +174,15 @@ mod tests {
         let mut file = std::fs::File::from(fd);
         file.write_all(text.as_bytes()).unwrap();
         file.into()
+    }
+
+    #[test]
+    fn a_disk_is_full_when_a_write_may_fail() {
+        let mib = 256;
+        assert_eq!(too_little(4 * mib, 4096), mib / 4);
+        assert_eq!(too_little(48 * mib, 4096), mib);
+        assert_eq!(too_little(1024 * mib, 4096), 8 * mib);
+        assert_eq!(too_little(1 << 28, 4096), 8 * mib);
     }
 
     #[test]

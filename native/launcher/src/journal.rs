@@ -41,7 +41,8 @@ impl Journal {
         rustix::fs::flock(&guard, FlockOperation::LockExclusive).doing(|| format!("lock {}", path.display()))?;
         clear_dead(&instances, cgroups, socket);
         let folder = instances.join(format!("{}-{}", std::process::id(), stamp()));
-        std::fs::create_dir(&folder).doing(|| format!("make {}", folder.display()))?;
+        use std::os::unix::fs::DirBuilderExt;
+        std::fs::DirBuilder::new().mode(0o700).create(&folder).doing(|| format!("make {}", folder.display()))?;
         let lock = open_lock(&folder.join("lock")).doing(|| "make the instance lock".into())?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).doing(|| "take the instance lock".into())?;
         std::fs::write(folder.join(SOCKET), socket.as_os_str().as_encoded_bytes())

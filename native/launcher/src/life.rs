@@ -194,11 +194,10 @@ impl Server {
                     pidfd.as_fd(),
                     Source::Process(id.into()),
                 );
-                sandbox.pid = pid;
-                sandbox.process = Some(pidfd);
                 if matches!(sandbox.state, State::Ending) {
+                    sandbox.process = Some(pidfd);
                     sandbox.kill();
-                } else if let Err(error) = watched {
+                } else if let Err(error) = sandbox.cloned(&self.parts.cgroups, pid, pidfd).and(watched) {
                     self.fail_creation(id, &error);
                 }
             }
@@ -209,7 +208,7 @@ impl Server {
                 let creating = matches!(sandbox.state, State::Creating(_) | State::Parked);
                 self.forget(token);
                 if let Some(sandbox) = self.sandboxes.get_mut(id) {
-                    sandbox.root = None;
+                    sandbox.end_root();
                 }
                 if creating {
                     self.fail_creation(
@@ -224,7 +223,7 @@ impl Server {
     fn rooted(&mut self, id: &str) {
         let Some(sandbox) = self.sandboxes.get_mut(id) else { return };
         let State::Creating(asker) = sandbox.state else { return };
-        match sandbox.rooted(&self.parts.cgroups) {
+        match sandbox.rooted() {
             Ok(created) => {
                 let waiting = std::mem::take(&mut sandbox.waiting);
                 for (_, socket, min_epoch) in waiting {

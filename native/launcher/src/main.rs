@@ -116,12 +116,13 @@ fn run(options: &Options) -> Result<()> {
     let template = caisson_template::build_host(&options.state.join("template")).map_err(|e| {
         Error::new(wire::ErrorKind::ErrorNotSupported, format!("the host template cannot be made: {e}"))
     })?;
+    let cgroups = Arc::new(cgroup::Cgroups::open()?);
+    // Before the socket is there: whatever happens from here on, the next start finds its name.
+    let journal = journal::Journal::open(&options.run, &cgroups, &options.socket)?;
     let listener = listen(&options.socket, options.group)?;
     let parent = open_parent(&options.socket)?;
-    let cgroups = Arc::new(cgroup::Cgroups::open()?);
     host::enter(&template.skeleton, &options.run, &[&options.state, &options.run])?;
     confine::confine()?;
-    let journal = journal::Journal::open(&options.run, &cgroups, &options.socket)?;
     let ids = ids::Ids::open(&options.run)?;
     let stock = disk::Stock::start(&options.state, USUAL_DISK)?;
     let janitor = janitor::Janitor::start(Arc::clone(&cgroups))?;

@@ -1,5 +1,6 @@
-//! The writable layer where the state folder's file system has project quotas (ext4 and xfs, mounted with `prjquota`): a
-//! folder whose project has a limit of bytes and inodes. No image, no loop device, no second file system.
+//! The writable layer where the state folder is on an ext4 with project quotas (mounted with `prjquota`): a folder whose
+//! project has a limit of bytes and inodes. No image, no loop device, no second file system. Not on xfs: it counts space that
+//! it reserves ahead of a growing file, so that a disk with room looks full to whoever observes it.
 //!
 //! A folder is a name, so unlike an image it outlives a crash. Each launcher keeps its folders in `state/project/NAME`
 //! beside a lock that it holds while it lives; the next start takes the locks of the dead and removes what they left.
@@ -25,6 +26,8 @@ const FS_IOC_FSGETXATTR: u64 = 0x801c_581f;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
 const FS_XFLAG_PROJINHERIT: u32 = 0x200;
 const SYS_QUOTACTL_FD: libc::c_long = 443;
+/// `EXT4_SUPER_MAGIC` of linux/magic.h.
+const EXT4: rustix::fs::FsWord = 0xef53;
 const Q_GETQUOTA: u32 = 0x80_0007;
 const Q_SETQUOTA: u32 = 0x80_0008;
 const PRJQUOTA: u32 = 2;
@@ -100,6 +103,9 @@ impl Projects {
 
     /// Whether a limit that was set is also shown: a file system can count without limiting.
     fn hold(&self) -> bool {
+        if !rustix::fs::fstatfs(&self.folder).is_ok_and(|s| s.f_type == EXT4) {
+            return false;
+        }
         let shape = Shape { bytes: 64 << 20, inodes: 4096 };
         let Ok(Some(folder)) = self.limited("probe", PROBE, shape) else { return false };
         let shown = open_folder(folder.parent.as_fd(), "probe").and_then(|f| Ok(rustix::fs::fstatvfs(&f)?));
@@ -184,7 +190,7 @@ fn is_used(at: BorrowedFd<'_>, project: u32) -> io::Result<bool> {
     let mut quota = Quota::default();
     match quotactl(at, Q_GETQUOTA, project, &mut quota) {
         Ok(()) => Ok(quota.space > 0 || quota.inodes > 0),
-        // xfs: nobody has ever used it.
+        // Nobody has ever used it.
         Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(false),
         Err(e) => Err(e),
     }

@@ -247,17 +247,27 @@ impl Sandbox {
         sys::send_packet(life.as_fd(), &boot.encode_to_vec(), &fds).doing(|| "send the agent its boot packet".into())
     }
 
-    /// Process 1 has its root: the user child joins it. The answer for the client.
-    pub fn rooted(&mut self, cgroups: &Cgroups) -> Result<wire::Created> {
-        let (Some(user), Some(process), Some(channel)) = (&self.user, &self.process, self.spawner_channel.take())
-        else {
+    /// Process 1 exists: the user child joins what it has already.
+    pub fn cloned(&mut self, cgroups: &Cgroups, pid: u32, process: OwnedFd) -> Result<()> {
+        self.pid = pid;
+        let process = self.process.insert(process);
+        let (Some(user), Some(channel)) = (&self.user, self.spawner_channel.take()) else {
             return Err(Error::new(wire::ErrorKind::ErrorSetup, "the user child is gone"));
         };
         let limited = self.request.as_ref().and_then(|r| r.limits).is_some_and(|l| l.io_bytes_per_second > 0);
         let join_io = if limited { cgroups.join_io(&self.path) } else { None };
-        seat::send_join(user, process.as_fd(), channel.as_fd(), join_io.as_ref().map(AsFd::as_fd))
+        seat::send_join(user, pid, process.as_fd(), channel.as_fd(), join_io.as_ref().map(AsFd::as_fd))
             .doing(|| "tell the user child to join".into())?;
         self.joining = true;
+        Ok(())
+    }
+
+    /// Process 1 has its root: the spawner may be executed in it. The answer for the client.
+    pub fn rooted(&mut self) -> Result<wire::Created> {
+        let Some(user) = &self.user else {
+            return Err(Error::new(wire::ErrorKind::ErrorSetup, "the user child is gone"));
+        };
+        seat::send_rooted(user).doing(|| "tell the spawner of its root".into())?;
         self.state = State::Running;
         Ok(wire::Created {
             sandbox: self.id.clone(),
@@ -286,12 +296,19 @@ impl Sandbox {
         if !self.joining {
             self.user = None;
         }
-        self.root = None;
+        self.end_root();
         if let Some(process) = &self.process {
             let _ = sys::pidfd_kill(process.as_fd());
         }
         self.state = State::Ending;
         self.killed.get_or_insert_with(Instant::now);
+    }
+
+    /// Ends the root child, and what it cloned when that is not known yet.
+    pub fn end_root(&mut self) {
+        if let (Some(root), None) = (self.root.take(), &self.process) {
+            root.end_with_clone();
+        }
     }
 
     /// What it has used.

@@ -18,6 +18,21 @@ pub struct Child {
     pub pidfd: OwnedFd,
     /// SOCK_SEQPACKET.
     pub socket: OwnedFd,
+    /// Its pid and process group, in which what it clones stays.
+    group: libc::pid_t,
+}
+
+impl Child {
+    /// Ends a root child that has not reported process 1, which it may have cloned already: nobody else knows of that.
+    pub fn end_with_clone(self) {
+        let _ = sys::pidfd_kill(self.pidfd.as_fd());
+        sys::reap(self.pidfd.as_fd());
+        // Reported at the last moment: it may run. Otherwise it ends by itself, for nobody writes to its pipe.
+        if let Ok(Report::Cloned { pidfd, .. }) = receive(self.socket.as_fd()) {
+            let _ = sys::pidfd_kill(pidfd.as_fd());
+        }
+        sys::reap_group(self.group);
+    }
 }
 
 impl Drop for Child {
@@ -110,6 +125,7 @@ fn fork_child(body: impl FnOnce(BorrowedFd<'_>)) -> Result<Child> {
     match unsafe { sys::fork() }.doing(|| "fork".into())? {
         Forked::Child => {
             let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0);
+            let _ = rustix::process::setpgid(None, None);
             if rustix::process::getppid() != Some(parent) {
                 exit(1);
             }
@@ -119,7 +135,7 @@ fn fork_child(body: impl FnOnce(BorrowedFd<'_>)) -> Result<Child> {
         Forked::Parent(pid) => {
             let pidfd = sys::pidfd_open(pid).doing(|| "open a pidfd".into())?;
             rustix::io::ioctl_fionbio(&ours, true).doing(|| "make a channel non-blocking".into())?;
-            Ok(Child { pidfd, socket: ours })
+            Ok(Child { pidfd, socket: ours, group: pid })
         }
     }
 }
@@ -196,17 +212,23 @@ fn keep_only(fds: &[RawFd]) {
     sys::close_all_but(&sorted);
 }
 
-/// Waits for process 1, joins its namespaces and leaves the spawner there.
+/// Waits for process 1, joins its namespaces and leaves the spawner there. All but the mount namespace is joined at once,
+/// while process 1 builds its root; that one when the root is there.
 fn join_sandbox(socket: BorrowedFd<'_>, agent: BorrowedFd<'_>) {
-    let mut buffer = [0u8; 8];
-    let Ok((1.., fds)) = sys::receive_packet(socket, &mut buffer) else { return };
+    let mut pid = [0u8; 4];
+    let Ok((4, fds)) = sys::receive_packet(socket, &mut pid) else { return };
     let [process_one, channel, io @ ..] = fds.as_slice() else { return };
+    // Opened while we may look at process 1: later we have rights in its user namespace only.
+    let mounts = match open(&format!("/proc/{}/ns/mnt", u32::from_le_bytes(pid))) {
+        Ok(fd) => fd,
+        Err(e) => fail(socket, "open the sandbox's mount namespace", &e),
+    };
     for file in io {
         if let Err(e) = rustix::io::write(file, b"0") {
             fail(socket, "join the block I/O cgroup", &e.into());
         }
     }
-    let kinds = USER_NAMESPACES as i32 | sys::CLONE_NEWTIME;
+    let kinds = USER_NAMESPACES as i32 & !libc::CLONE_NEWNS | sys::CLONE_NEWTIME;
     if let Err(e) = sys::setns(process_one.as_fd(), kinds) {
         fail(socket, "join the sandbox's namespaces", &e);
     }
@@ -222,15 +244,23 @@ fn join_sandbox(socket: BorrowedFd<'_>, agent: BorrowedFd<'_>) {
         Ok(Forked::Child) => match unsafe { sys::fork() } {
             Err(e) => fail(socket, "fork the spawner", &e),
             Ok(Forked::Parent(_)) => exit(0),
-            Ok(Forked::Child) => {
-                let (step, error) = match setup::drop_privileges() {
-                    Ok(()) => setup::execute(agent, channel.as_fd(), true),
-                    Err(failed) => failed,
-                };
-                fail(socket, &step, &error)
-            }
+            Ok(Forked::Child) => become_spawner(socket, agent, mounts.as_fd(), channel.as_fd()),
         },
     }
+}
+
+fn become_spawner(socket: BorrowedFd<'_>, agent: BorrowedFd<'_>, mounts: BorrowedFd<'_>, channel: BorrowedFd<'_>) -> ! {
+    if !matches!(sys::receive_packet(socket, &mut [0u8; 8]), Ok((1.., _))) {
+        exit(1);
+    }
+    if let Err(e) = sys::setns(mounts, libc::CLONE_NEWNS) {
+        fail(socket, "join the sandbox's mount namespace", &e);
+    }
+    let (step, error) = match setup::drop_privileges() {
+        Ok(()) => setup::execute(agent, channel, true),
+        Err(failed) => failed,
+    };
+    fail(socket, &step, &error)
 }
 
 /// What the root child is told at the last moment.
@@ -272,21 +302,27 @@ pub fn park_root(agent: BorrowedFd<'_>, login: u32, view_names: &[&'static str])
     })
 }
 
+/// Tells a child that is joining that the root of process 1 is built.
+pub fn send_rooted(child: &Child) -> io::Result<()> {
+    sys::send_packet(child.socket.as_fd(), b"R", &[])
+}
+
 /// Tells a parked root child to go. Descriptors: disk, cgroup namespace, life channel, views.
 pub fn send_order(child: &Child, order: &Order, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
     sys::send_packet(child.socket.as_fd(), &order.encode(), fds)
 }
 
-/// Tells a parked user child to join. Descriptors: pidfd of process 1, spawner channel and, when block I/O is limited on v1,
-/// the `cgroup.procs` of that cgroup.
+/// Tells a parked user child to join process 1, which has this pid on the host. Descriptors: pidfd of process 1, spawner
+/// channel and, when block I/O is limited on v1, the `cgroup.procs` of that cgroup.
 pub fn send_join(
     child: &Child,
+    pid: u32,
     process_one: BorrowedFd<'_>,
     channel: BorrowedFd<'_>,
     io: Option<BorrowedFd<'_>>,
 ) -> io::Result<()> {
     let fds: Vec<_> = [process_one, channel].into_iter().chain(io).collect();
-    sys::send_packet(child.socket.as_fd(), b"J", &fds)
+    sys::send_packet(child.socket.as_fd(), &pid.to_le_bytes(), &fds)
 }
 
 type Failed = (String, io::Error);

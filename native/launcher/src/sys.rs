@@ -213,6 +213,12 @@ pub fn pidfd_kill(pidfd: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
+/// Waits for all children in a process group, which are dead or about to be, and reaps them.
+pub fn reap_group(group: libc::pid_t) {
+    // SAFETY: a null siginfo is allowed.
+    while unsafe { libc::waitid(libc::P_PGID, group as libc::id_t, std::ptr::null_mut(), libc::WEXITED) } == 0 {}
+}
+
 /// Waits for the child behind a pidfd, which is dead or has been killed, reaps it and says how it ended.
 pub fn reap(pidfd: BorrowedFd<'_>) -> String {
     let id = pidfd.as_raw_fd() as libc::id_t;

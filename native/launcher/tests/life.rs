@@ -4,7 +4,7 @@
 mod common;
 
 use caisson_wire::launcher::{self as wire, reply, request};
-use common::{Census, Launcher, alive, create, id, skipped, wait_until};
+use common::{Census, Launcher, alive, create, eventually_equal, id, skipped, wait_until};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -29,7 +29,7 @@ fn creates_and_destroys_and_leaves_nothing() {
         assert!(!destroyed.stuck);
         assert!(!alive(created.pid), "destroyed means dead");
     }
-    wait_until("the census is as before", || Census::take(&launcher) == before);
+    eventually_equal(&before, || Census::take(&launcher));
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 
 use caisson_wire::agent::{ErrorKind, ExecReason, ExecStart, Limit};
 use caisson_wire::launcher as wire;
-use common::agent::{Agent, cgroup_of, limits_in_v1, processes_in, shell};
+use common::agent::{Agent, Outcome, cgroup_of, limits_in_v1, processes_in, shell};
 use common::{Client, Launcher, create, id, skipped, wait_until};
 
 const MIB: u64 = 1 << 20;
@@ -158,12 +158,19 @@ fn the_cpu_limit_holds_and_is_told() {
     let (_, mut agent) = sandbox(&launcher, &mut client, wire::Limits { cpu_millis: 200, ..limits() });
     let outcome = agent.run(busy());
     let usage = outcome.usage();
-    assert!(outcome.hit(Limit::Cpu) && usage.cpu_throttled_micros > 200_000, "{outcome:?}");
+    assert!(outcome.hit(Limit::Cpu) && usage.cpu_throttled_micros >= 50_000, "{outcome:?}");
     assert!(usage.cpu_micros < usage.wall_micros / 2, "{outcome:?}");
     let (_, mut agent) = sandbox(&launcher, &mut client, limits());
     let control = agent.run(busy());
     // Where time is emulated some throttling is seen in any case.
     assert!(control.usage().cpu_throttled_micros < usage.cpu_throttled_micros / 3, "control: {control:?}");
+}
+
+/// ENOSPC, or EDQUOT where the disk is a folder of an ext4 with project quotas.
+fn says_full(outcome: &Outcome) -> bool {
+    ["No space left on device", "Disk quota exceeded", "Quota exceeded"]
+        .iter()
+        .any(|text| outcome.stderr.contains(text))
 }
 
 #[test]
@@ -173,18 +180,18 @@ fn a_full_disk_and_used_up_inodes_are_told_and_never_taken_for_memory() {
     }
     let launcher = Launcher::start();
     let mut client = launcher.client();
-    let tight = wire::Limits { memory_bytes: 48 * MIB, disk_bytes: 96 * MIB, inodes: 512, ..limits() };
+    let tight = wire::Limits { memory_bytes: 32 * MIB, disk_bytes: 48 * MIB, inodes: 512, ..limits() };
     let (_, mut agent) = sandbox(&launcher, &mut client, tight);
-    let fill = "dd if=/dev/zero of=file bs=1M count=110";
+    let fill = "dd if=/dev/zero of=file bs=1M count=60";
     let outcome = agent.sh(fill);
-    assert!(outcome.stderr.contains("No space left on device"), "{outcome:?}");
+    assert!(says_full(&outcome), "{outcome:?}");
     assert_eq!((outcome.ended.reason(), outcome.ended.exit_code), (ExecReason::ReasonExited, 1), "{outcome:?}");
     assert!(outcome.hit(Limit::Disk) && !outcome.hit(Limit::Memory), "{outcome:?}");
 
     let (_, mut agent) = sandbox(&launcher, &mut client, tight);
     let many = "i=0; while [ $i -lt 600 ]; do : > f$i || exit 9; i=$((i+1)); done; echo all";
     let outcome = agent.sh(many);
-    assert!(!outcome.stdout.contains("all") && outcome.stderr.contains("No space left on device"), "{outcome:?}");
+    assert!(!outcome.stdout.contains("all") && says_full(&outcome), "{outcome:?}");
     assert!(outcome.hit(Limit::Inodes) && !outcome.hit(Limit::Memory), "{outcome:?}");
 
     let (_, mut agent) = sandbox(&launcher, &mut client, limits());

@@ -105,6 +105,12 @@ impl Launcher {
         client
     }
 
+    /// An orderly end that leaves its folders.
+    pub fn end_and_keep(mut self) -> PathBuf {
+        self.keep = true;
+        self.run.parent().unwrap().to_path_buf()
+    }
+
     /// SIGKILL, leaving its folders.
     pub fn kill(mut self) -> PathBuf {
         self.child.kill().unwrap();
@@ -247,6 +253,19 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(10));
     }
     panic!("waited in vain until {what}");
+}
+
+/// Waits up to 20 s until the census is as before.
+pub fn eventually_equal(before: &Census, mut now: impl FnMut() -> Census) {
+    let mut last = now();
+    for _ in 0..2000 {
+        if last == *before {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        last = now();
+    }
+    assert_eq!(&last, before, "something is left");
 }
 
 /// What a host has of sandboxes: found by looking, not by asking the launcher.

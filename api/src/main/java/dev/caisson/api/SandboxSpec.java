@@ -7,8 +7,8 @@ import java.util.Optional;
 /**
  * What a sandbox is to be. Everything is closed or limited unless said otherwise here.
  *
- * @param name for people, {@code [A-Za-z0-9._-]{1,63}}; unique among the living of one {@link
- *     Caisson}
+ * @param name for people, {@code [A-Za-z0-9_][A-Za-z0-9._-]{0,62}}, so neither an option nor {@code
+ *     ..}; unique among the living of one {@link Caisson}
  * @param labels up to 64 of the caller's own words; found again in events
  * @param tier how strong the boundary is; default {@link Tier#AUTO}
  * @param template root file system by name; default {@code host}: the host's own /usr, read-only
@@ -54,9 +54,10 @@ public record SandboxSpec(
         Environment.check(env);
         env = Map.copyOf(env);
         name.ifPresent(given -> {
-            if (!given.matches("[A-Za-z0-9._-]{1,63}")) {
+            if (!given.matches("[A-Za-z0-9_][A-Za-z0-9._-]{0,62}")) {
                 throw CaissonException.invalid(
-                        "name", "The name '" + given + "' is not [A-Za-z0-9._-]{1,63}.");
+                        "name",
+                        "The name '" + given + "' is not [A-Za-z0-9_][A-Za-z0-9._-]{0,62}.");
             }
         });
         if (!template.matches("[a-z0-9][a-z0-9._-]{0,62}")) {

@@ -16,6 +16,7 @@ final class QuickExit {
 
     private QuickExit() {}
 
+    @SuppressWarnings("restricted") // the module that starts the program is given native access
     static void exit(int status) {
         try {
             Linker linker = Linker.nativeLinker();

@@ -3,7 +3,6 @@ package dev.caisson.cli;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,13 +19,31 @@ final class Entry {
     private Entry() {}
 
     /** What a process left. */
-    record Ended(int status, ByteBuffer bytes, String err) {
+    static final class Ended {
+        private final int status;
+        private final byte[] out;
+        private final String err;
+
+        private Ended(int status, byte[] out, String err) {
+            this.status = status;
+            this.out = out;
+            this.err = err;
+        }
+
+        int status() {
+            return status;
+        }
+
         byte[] out() {
-            return bytes.array();
+            return out.clone();
         }
 
         String text() {
-            return new String(bytes.array(), StandardCharsets.UTF_8);
+            return new String(out, StandardCharsets.UTF_8);
+        }
+
+        String err() {
+            return err;
         }
     }
 
@@ -82,7 +99,7 @@ final class Entry {
             if (!process.waitFor(LONGEST.toSeconds(), TimeUnit.SECONDS)) {
                 throw new AssertionError("still running after " + LONGEST);
             }
-            return new Ended(process.exitValue(), ByteBuffer.wrap(out.bytes()), err.text());
+            return new Ended(process.exitValue(), out.bytes(), err.text());
         } finally {
             process.destroyForcibly();
         }

@@ -41,15 +41,19 @@ class DiskBombTest {
     }
 
     @Test
-    @DisplayName("R07 a full disk is ENOSPC and the limit disk, and takes no more from the host than the limit")
+    @DisplayName(
+            "R07 a full disk is ENOSPC and the limit disk, and takes no more from the host than the"
+                    + " limit")
     void fullDiskIsEnospc() {
         try (Sandbox sandbox =
-                Lab.sandbox(limits -> limits.withDisk(ByteSize.ofMib(64)).withMemory(ByteSize.ofMib(48)))) {
+                Lab.sandbox(limits ->
+                        limits.withDisk(ByteSize.ofMib(64)).withMemory(ByteSize.ofMib(48)))) {
             long before = DiskImages.written();
             ExecResult result = Lab.sh(sandbox, FILL);
 
             assertThat(result.stderr().text()).contains("No space left on device");
-            assertThat(Long.parseLong(result.stdout().text().strip())).isBetween(30 * MIB, 64 * MIB);
+            assertThat(Long.parseLong(result.stdout().text().strip()))
+                    .isBetween(30 * MIB, 64 * MIB);
             assertThat(result.reason()).isEqualTo(ExecReason.EXITED);
             assertThat(result.limitsHit()).contains(Limit.DISK).doesNotContain(Limit.MEMORY);
             assertThat(DiskImages.written() - before).isGreaterThan(30 * MIB);
@@ -72,14 +76,16 @@ class DiskBombTest {
     }
 
     @Test
-    @DisplayName("R08 files without end are ENOSPC and the limit inodes; with more inodes all are made")
+    @DisplayName(
+            "R08 files without end are ENOSPC and the limit inodes; with more inodes all are made")
     void fullInodesAreEnospc() {
         try (Sandbox tight = Lab.sandbox(limits -> limits.withInodes(1024));
                 Sandbox loose = Lab.sandbox(limits -> limits.withInodes(16_384))) {
             ExecResult stopped = Lab.python(tight, MANY);
 
             assertThat(stopped.stdout().text()).endsWith(" 28\n");
-            assertThat(Integer.parseInt(stopped.stdout().text().split(" ", 2)[0])).isBetween(100, 1024);
+            assertThat(Integer.parseInt(stopped.stdout().text().split(" ", 2)[0]))
+                    .isBetween(100, 1024);
             assertThat(stopped.limitsHit()).contains(Limit.INODES);
             assertThat(Lab.python(loose, MANY).stdout().text()).isEqualTo("8000 0\n");
         }
@@ -95,19 +101,29 @@ class DiskBombTest {
 
             assertThat(result.stderr().text()).contains("No space left on device");
             assertThat(before - free(Path.of("/var/lib"))).isLessThan(10_000 * MIB);
-            assertThat(Lab.sh(sandbox, "rm -f /work/x; fallocate -l 8M /work/y").succeeded()).isTrue();
+            assertThat(Lab.sh(sandbox, "rm -f /work/x; fallocate -l 8M /work/y").succeeded())
+                    .isTrue();
         }
     }
 
     @Test
-    @DisplayName("R30 a tree of 4,000 levels is bounded in listings and results, and the sandbox ends")
+    @DisplayName(
+            "R30 a tree of 4,000 levels is bounded in listings and results, and the sandbox ends")
     void deepTreeIsSurvived() {
-        String dig = "import os\nos.chdir('/work')\nfor i in range(%d):\n  os.mkdir('d'); os.chdir('d')\nopen('leaf','w').write('x')";
+        String dig =
+                """
+                import os
+                os.chdir('/work')
+                for i in range(%d):
+                  os.mkdir('d'); os.chdir('d')
+                open('leaf', 'w').write('x')
+                """;
         try (Sandbox sandbox = Lab.sandbox()) {
             assertThat(Lab.python(sandbox, dig.formatted(4000)).succeeded()).isTrue();
 
             assertThat(sandbox.files().listTree("/work").size()).isBetween(1, 257);
-            List<ResultFile> found = sandbox.files().collect(folder.resolve("out"), ByteSize.ofMib(1));
+            List<ResultFile> found =
+                    sandbox.files().collect(folder.resolve("out"), ByteSize.ofMib(1));
             assertThat(found.size()).isLessThan(5000);
             assertThat(folder.resolve("out")).isDirectory();
             sandbox.files().removeTree("/work/d");

@@ -10,22 +10,27 @@ final class DiskImages {
 
     private DiskImages() {}
 
-    /** Whether one of the suite's own state folder has that size, which is all that the host can lose to it. */
+    /**
+     * Whether one of the suite's own state folder has that size, which is all that the host can
+     * lose to it.
+     */
     static boolean ofSize(long bytes) {
         return devices().stream()
-                .filter(DiskImages::ours)
-                .anyMatch(device -> HostView.number(device.resolve("size")).orElse(0L) * SECTOR == bytes);
+                .filter(device -> isOf(Lab.stateFolder(), device))
+                .anyMatch(device ->
+                        HostView.number(device.resolve("size")).orElse(0L) * SECTOR == bytes);
     }
 
-    /** How many there are of the suite's own state folder. */
-    static long count() {
-        return devices().stream().filter(DiskImages::ours).count();
+    /** How many there are of the launchers with that state folder. */
+    static long count(Path state) {
+        return devices().stream().filter(device -> isOf(state, device)).count();
     }
 
     /** Bytes that went through any loop device to a file of this host since it started. */
     static long written() {
         return devices().stream()
-                .map(device -> HostView.text(device.resolve("stat")).orElse("").strip().split("\\s+"))
+                .map(device ->
+                        HostView.text(device.resolve("stat")).orElse("").strip().split("\\s+"))
                 .filter(told -> told.length > SECTORS_WRITTEN)
                 .mapToLong(told -> Long.parseLong(told[SECTORS_WRITTEN]) * SECTOR)
                 .sum();
@@ -37,9 +42,9 @@ final class DiskImages {
                 .toList();
     }
 
-    private static boolean ours(Path device) {
+    private static boolean isOf(Path state, Path device) {
         return HostView.text(device.resolve("loop/backing_file"))
-                .filter(file -> file.startsWith(Lab.stateFolder().toString()))
+                .filter(file -> file.startsWith(state + "/"))
                 .isPresent();
     }
 }

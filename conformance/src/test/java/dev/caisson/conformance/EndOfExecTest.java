@@ -48,7 +48,9 @@ class EndOfExecTest {
     }
 
     @Test
-    @DisplayName("L01 a program that ignores SIGTERM is killed when its grace is over; one that does not ends before")
+    @DisplayName(
+            "L01 a program that ignores SIGTERM is killed when its grace is over; one that does not"
+                    + " ends before")
     void ignoredSigtermIsKilled() {
         Duration timeout = Duration.ofSeconds(1);
         try (Sandbox sandbox = Lab.sandbox()) {
@@ -59,7 +61,7 @@ class EndOfExecTest {
             Instant before = Instant.now();
             ExecResult killed = sandbox.exec(stubborn);
 
-            assertThat(since(before)).isBetween(Duration.ofMillis(1900), Duration.ofMillis(4000));
+            assertThat(since(before)).isBetween(Duration.ofMillis(1900), Duration.ofSeconds(4));
             assertThat(killed.reason()).isEqualTo(ExecReason.TIMEOUT);
             assertThat(killed.signal()).hasValue(9);
 
@@ -78,11 +80,17 @@ class EndOfExecTest {
     }
 
     @Test
-    @DisplayName("L03 a client that gives up takes the whole tree of its exec with it, and no other exec")
+    @DisplayName(
+            "L03 a client that gives up takes the whole tree of its exec with it, and no other"
+                    + " exec")
     void cancelEndsTheWholeTree() {
         try (Sandbox sandbox = Lab.sandbox()) {
             Exec other = sandbox.start(ExecSpec.of("sleep", "21.125"));
-            Exec tree = sandbox.start(ExecSpec.shell("setsid sleep 21.25 & (sleep 21.25 &) ; nohup sleep 21.25 & wait"));
+            Exec tree =
+                    sandbox.start(
+                            ExecSpec.shell(
+                                    "setsid sleep 21.25 & (sleep 21.25 &) ; nohup sleep 21.25 &"
+                                            + " wait"));
             await().until(() -> sleepers("21.25").size() == 3 && sleepers("21.125").size() == 1);
 
             tree.cancel();
@@ -95,20 +103,25 @@ class EndOfExecTest {
     }
 
     @Test
-    @DisplayName("L04 a double-forked daemon dies with its exec; with linger it lives as long as its sandbox")
+    @DisplayName(
+            "L04 a double-forked daemon dies with its exec; with linger it lives as long as its"
+                    + " sandbox")
     void daemonDiesWithItsExec() {
         try (Sandbox sandbox = Lab.sandbox()) {
             assertThat(sandbox.exec(daemon("22.125")).stdout().text()).isEqualTo("left\n");
             assertThat(sleepers("22.125")).isEmpty();
 
-            assertThat(sandbox.exec(daemon("22.25").withLinger(true)).stdout().text()).isEqualTo("left\n");
+            assertThat(sandbox.exec(daemon("22.25").withLinger(true)).stdout().text())
+                    .isEqualTo("left\n");
             assertThat(sleepers("22.25")).hasSize(1);
         }
         assertThat(sleepers("22.25")).isEmpty();
     }
 
     @Test
-    @DisplayName("L06 an exec ends with its main process, not with the last holder of its pipe; outside a reader waits")
+    @DisplayName(
+            "L06 an exec ends with its main process, not with the last holder of its pipe; outside"
+                    + " a reader waits")
     void heldPipeDoesNotHoldTheExec() throws Exception {
         try (Sandbox sandbox = Lab.sandbox()) {
             Instant before = Instant.now();
@@ -117,17 +130,27 @@ class EndOfExecTest {
             assertThat(since(before)).isLessThan(Duration.ofSeconds(4));
 
             before = Instant.now();
-            ExecResult lingering = sandbox.exec(ExecSpec.shell("sleep 23 & echo done").withLinger(true));
+            ExecResult lingering =
+                    sandbox.exec(ExecSpec.shell("sleep 23 & echo done").withLinger(true));
             assertThat(lingering.stdout().text()).isEqualTo("done\n");
             assertThat(since(before)).isLessThan(Duration.ofSeconds(8));
         }
         Instant before = Instant.now();
-        assertThat(Lab.outside("sh", "-c", "(sleep 3 & echo done) | cat").text()).isEqualTo("done\n");
+        assertThat(Lab.outside("sh", "-c", "(sleep 3 & echo done) | cat").text())
+                .isEqualTo("done\n");
         assertThat(since(before)).isGreaterThan(Duration.ofSeconds(2));
     }
 
     @ParameterizedTest(name = "L07 {0} keeps nothing alive")
-    @ValueSource(strings = {"prctl(36, 1)", "prctl(1, 0)", "prctl(1, 19)", "prctl(4, 0)", "setsid()", "setpgid(0, 0)"})
+    @ValueSource(
+            strings = {
+                "prctl(36, 1)",
+                "prctl(1, 0)",
+                "prctl(1, 19)",
+                "prctl(4, 0)",
+                "setsid()",
+                "setpgid(0, 0)"
+            })
     void processGamesKeepNothingAlive(String call) {
         String game =
                 """
@@ -143,9 +166,10 @@ class EndOfExecTest {
                         break
                 os.fork()
                 time.sleep(25)
-                """;
+                """
+                        .formatted(call, call);
         try (Sandbox sandbox = Lab.sandbox()) {
-            Exec exec = sandbox.start(Lab.pythonSpec(game.formatted(call, call)));
+            Exec exec = sandbox.start(Lab.pythonSpec(game));
             await().until(() -> HostView.pids(sandbox.id()) >= 9);
             // Control: a signal that can be ignored ends none of them.
             exec.signal(Exec.SIGTERM);
@@ -193,7 +217,9 @@ class EndOfExecTest {
     }
 
     @Test
-    @DisplayName("L10 a sandbox ends although its processes are stopped by ptrace, and its timeout works")
+    @DisplayName(
+            "L10 a sandbox ends although its processes are stopped by ptrace, and its timeout"
+                    + " works")
     void tracedTreeDoesNotHoldTheSandbox() {
         Sandbox sandbox = Lab.sandbox();
         ExecResult result =
@@ -242,10 +268,13 @@ class EndOfExecTest {
         running.kill();
         running.cancel();
         running.signal(9);
-        assertThat(sandbox.onEnd().toCompletableFuture().get(5, TimeUnit.SECONDS).value()).isEqualTo("deleted");
-        assertThat(HostView.cgroups(sandbox.id()).values().stream()
-                        .flatMap(folder -> HostView.text(folder.resolve("cgroup.procs")).stream())
-                        .filter(text -> !text.isEmpty()))
+        assertThat(sandbox.onEnd().toCompletableFuture().get(5, TimeUnit.SECONDS).value())
+                .isEqualTo("deleted");
+        assertThat(
+                        HostView.cgroups(sandbox.id()).values().stream()
+                                .flatMap(folder ->
+                                        HostView.text(folder.resolve("cgroup.procs")).stream())
+                                .filter(text -> !text.isEmpty()))
                 .isEmpty();
     }
 }

@@ -16,9 +16,15 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Attacks on the programs that make sandboxes and start commands in them (CVE-2019-5736 and its like). */
+/**
+ * Attacks on the programs that make sandboxes and start commands in them (CVE-2019-5736 and its
+ * like).
+ */
 class HostProgramsTest {
-    /** Holds every program that it can see and tries to write to it while it runs and after it ended. */
+    /**
+     * Holds every program that it can see and tries to write to it while it runs and after it
+     * ended.
+     */
     private static final String ATTACK =
             """
             import os, sys, time
@@ -52,11 +58,15 @@ class HostProgramsTest {
 
     private static Map<String, String> programs() throws IOException {
         Map<String, String> sums = new TreeMap<>();
-        Path folder = Path.of(System.getProperty("caisson.native.dir", System.getenv("CAISSON_NATIVE_DIR")));
+        Path folder =
+                Path.of(
+                        System.getProperty(
+                                "caisson.native.dir", System.getenv("CAISSON_NATIVE_DIR")));
         for (Path file : HostView.entries(folder)) {
             sums.put(file.toString(), sha256(file));
         }
-        for (String file : new String[] {"/usr/bin/python3", "/bin/sh", "/usr/bin/env", "/usr/bin/sleep"}) {
+        for (String file :
+                new String[] {"/usr/bin/python3", "/bin/sh", "/usr/bin/env", "/usr/bin/sleep"}) {
             sums.put(file, sha256(Path.of(file).toRealPath()));
         }
         return sums;
@@ -64,14 +74,18 @@ class HostProgramsTest {
 
     private static String sha256(Path file) throws IOException {
         try {
-            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(Files.readAllBytes(file)));
+            return HexFormat.of()
+                    .formatHex(
+                            MessageDigest.getInstance("SHA-256").digest(Files.readAllBytes(file)));
         } catch (NoSuchAlgorithmException e) {
             throw new AssertionError(e);
         }
     }
 
     @Test
-    @DisplayName("K08 (CVE-2019-5736) no program of the host changes, whatever is tried while commands start")
+    @DisplayName(
+            "K08 (CVE-2019-5736) no program of the host changes, whatever is tried while commands"
+                    + " start")
     void noProgramOfTheHostChanges(@TempDir Path host) throws IOException, InterruptedException {
         Lab.needs("python3");
         Lab.needsSandboxes();
@@ -91,7 +105,8 @@ class HostProgramsTest {
         Path script = Files.writeString(host.resolve("attack.py"), ATTACK);
         Path victim = Files.writeString(host.resolve("victim"), "#!/bin/sh\n");
         // Only its victim: a sandbox's attack on every program, run outside, would be one.
-        Lab.Outside control = Lab.outside("/usr/bin/python3", script.toString(), "0", victim.toString());
+        Lab.Outside control =
+                Lab.outside("/usr/bin/python3", script.toString(), "0", victim.toString());
         assertThat(control.text()).as("control").isEqualTo("written 3\n");
     }
 }

@@ -13,8 +13,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Stream;
 
@@ -28,8 +28,9 @@ final class HostView {
     record Seen(long pid, long parent, String name, char state) {}
 
     /**
-     * A file's text; empty when it is not there or its process ended. Read in large pieces: many files
-     * of /proc/sys end after the first, and {@link Files#readString} takes one byte to begin with.
+     * A file's text; empty when it is not there or its process ended. Read in large pieces: many
+     * files of /proc/sys end after the first, and {@link Files#readString} takes one byte to begin
+     * with.
      */
     static Optional<String> text(Path file) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();

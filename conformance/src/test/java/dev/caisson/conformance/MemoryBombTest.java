@@ -28,7 +28,8 @@ class MemoryBombTest {
     private static final long MIB = 1 << 20;
 
     /** Touches 200 MiB. */
-    private static final String HOARD = "l=[]\nfor i in range(200): l.append(b'x'*(1<<20))\nprint(len(l))";
+    private static final String HOARD =
+            "l=[]\nfor i in range(200): l.append(b'x'*(1<<20))\nprint(len(l))";
 
     /** Fills 250 socket buffers of 150 KB: 37 MB that no page of the program shows. */
     private static final String SOCKETS =
@@ -50,7 +51,9 @@ class MemoryBombTest {
     }
 
     @Test
-    @DisplayName("R04 a memory bomb ends with the reason oom, as the kernel counted it, and its sandbox goes on")
+    @DisplayName(
+            "R04 a memory bomb ends with the reason oom, as the kernel counted it, and its sandbox"
+                    + " goes on")
     void memoryBombEndsWithOom() {
         try (Sandbox sandbox = Lab.sandbox(limits -> limits.withMemory(SMALL))) {
             Exec other = sandbox.start(ExecSpec.of("sleep", "20"));
@@ -83,7 +86,10 @@ class MemoryBombTest {
     @Test
     @DisplayName("R04 a tree of many processes that hoard together ends whole, with the reason oom")
     void treeThatHoardsEndsWhole() {
-        String tree = "import os,time\nfor i in range(8):\n  if os.fork()==0: break\n" + HOARD + "\ntime.sleep(20)";
+        String tree =
+                "import os,time\nfor i in range(8):\n  if os.fork()==0: break\n"
+                        + HOARD
+                        + "\ntime.sleep(20)";
         try (Sandbox sandbox = Lab.sandbox(limits -> limits.withMemory(SMALL))) {
             ExecResult result = Lab.python(sandbox, tree);
 
@@ -117,7 +123,10 @@ class MemoryBombTest {
         }
     }
 
-    @ParameterizedTest(name = "R05 files in {0} count as memory and stop at its size; those of /work do not stop there")
+    @ParameterizedTest(
+            name =
+                    "R05 files in {0} count as memory and stop at its size; those of /work do not"
+                            + " stop there")
     @ValueSource(strings = {"/dev/shm", "/tmp"})
     void memoryFilesAreBounded(String folder) {
         String fill = "head -c 100m /dev/zero >%s/x; stat -c %%s %s/x";
@@ -143,18 +152,26 @@ class MemoryBombTest {
         }
     }
 
-    @ParameterizedTest(name = "R09 {0} holds few files: 300,000 empty ones end with ENOSPC or oom, a thousand are made")
+    @ParameterizedTest(
+            name =
+                    "R09 {0} holds few files: 300,000 empty ones end with ENOSPC or oom, a thousand"
+                            + " are made")
     @ValueSource(strings = {"/dev/shm", "/tmp"})
     void memoryFilesAreFew(String folder) {
         String make =
-                "import os\nfor i in range(%d):\n  os.close(os.open('" + folder + "/%%d' %% i, 64|1))\nprint('all')";
+                "import os\nfor i in range(%d):\n  os.close(os.open('"
+                        + folder
+                        + "/%%d' %% i, 64|1))\nprint('all')";
         try (Sandbox sandbox = Lab.sandbox(limits -> limits.withMemory(SMALL))) {
-            assertThat(Lab.python(sandbox, make.formatted(1000)).stdout().text()).isEqualTo("all\n");
+            assertThat(Lab.python(sandbox, make.formatted(1000)).stdout().text())
+                    .isEqualTo("all\n");
 
             ExecResult result = Lab.python(sandbox, make.formatted(300_000));
 
             assertThat(result.stdout().text()).isEmpty();
-            assertThat(result.reason() == ExecReason.OOM || result.stderr().text().contains("Errno 28"))
+            assertThat(
+                            result.reason() == ExecReason.OOM
+                                    || result.stderr().text().contains("Errno 28"))
                     .as(result.reason() + " " + result.stderr().text())
                     .isTrue();
         }
@@ -172,10 +189,13 @@ class MemoryBombTest {
             idle.await();
             Exec hoard = sandbox.start(Lab.pythonSpec(SOCKETS.formatted("20")));
             AtomicLong most = new AtomicLong();
-            await().until(() -> most.accumulateAndGet(HostView.memory(sandbox.id()) - before, Math::max) > 30 * MIB);
+            await().until(() ->
+                    most.accumulateAndGet(HostView.memory(sandbox.id()) - before, Math::max)
+                            > 30 * MIB);
             hoard.kill();
 
-            assertThat(Long.parseLong(hoard.await().stdout().text().strip())).isGreaterThan(30 * MIB);
+            assertThat(Long.parseLong(hoard.await().stdout().text().strip()))
+                    .isGreaterThan(30 * MIB);
             assertThat(control).isLessThan(20 * MIB);
         }
     }
@@ -186,8 +206,9 @@ class MemoryBombTest {
         try (Sandbox sandbox = Lab.sandbox(limits -> limits.withMemory(ByteSize.ofMib(24)))) {
             ExecResult result = Lab.python(sandbox, SOCKETS.formatted("0"));
 
-            assertThat(result.reason() == ExecReason.OOM
-                            || Long.parseLong(result.stdout().text().strip()) < 24 * MIB)
+            assertThat(
+                            result.reason() == ExecReason.OOM
+                                    || Long.parseLong(result.stdout().text().strip()) < 24 * MIB)
                     .as(result.reason() + " " + result.stdout().text())
                     .isTrue();
             assertThat(HostView.memory(sandbox.id())).isLessThanOrEqualTo(24 * MIB);

@@ -11,7 +11,9 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** Two sandboxes know nothing of each other, and one that follows knows nothing of the one before. */
+/**
+ * Two sandboxes know nothing of each other, and one that follows knows nothing of the one before.
+ */
 class NeighboursTest {
     /** Leaves a mark in everything that processes share, says so, and keeps what must be held. */
     private static final String MARK =
@@ -68,14 +70,15 @@ class NeighboursTest {
                 .toList();
     }
 
-
     @Test
     @DisplayName("K51 F30 neither a neighbour nor a successor sees a mark of a sandbox")
     void neitherANeighbourNorASuccessorSeesAMark() {
         try (Sandbox neighbour = Lab.sandbox()) {
             try (Sandbox marked = Lab.sandbox()) {
                 marked.start(Lab.pythonSpec(MARK));
-                Awaitility.await().until(() -> seen(marked).stream().anyMatch(line -> line.startsWith("tcp")));
+                Awaitility.await()
+                        .until(() ->
+                                seen(marked).stream().anyMatch(line -> line.startsWith("tcp")));
 
                 assertThat(seen(marked)).as("control: another exec beside it sees all").hasSize(15);
                 assertThat(seen(neighbour)).isEmpty();
@@ -94,7 +97,8 @@ class NeighboursTest {
                 Sandbox two = Lab.sandbox()) {
             Exec sleeper = one.start(ExecSpec.of("sleep", "30.5151"));
             Awaitility.await().until(() -> !HostView.withArgument("30.5151").isEmpty());
-            String killAll = "for p in $(seq 2 400); do [ $p = $$ ] || kill -9 $p; done 2>/dev/null; exit 0";
+            String killAll =
+                    "for p in $(seq 2 400); do [ $p = $$ ] || kill -9 $p; done 2>/dev/null; exit 0";
 
             assertThat(Lab.sh(two, killAll).succeeded()).isTrue();
             assertThat(HostView.withArgument("30.5151")).as("seen from the host").hasSize(1);
@@ -107,11 +111,15 @@ class NeighboursTest {
     @Test
     @DisplayName("K47 a variable of one sandbox or exec is not in another")
     void variablesStayWhereTheyWereGiven() {
-        try (Sandbox one = Lab.caisson().create(Lab.spec(l -> l).withEnv(Map.of("TOKEN", "canary-47")));
+        try (Sandbox one =
+                        Lab.caisson()
+                                .create(Lab.spec(l -> l).withEnv(Map.of("TOKEN", "canary-47")));
                 Sandbox two = Lab.sandbox()) {
             String look = "env; cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n'";
             assertThat(Lab.sh(one, look).stdout().text()).as("control").contains("canary-47");
-            assertThat(Lab.sh(two, look).stdout().text()).contains("PATH=").doesNotContain("canary-47");
+            assertThat(Lab.sh(two, look).stdout().text())
+                    .contains("PATH=")
+                    .doesNotContain("canary-47");
             one.exec(ExecSpec.of("true").withEnv(Map.of("ONCE", "canary-48")));
             assertThat(Lab.sh(one, look).stdout().text()).doesNotContain("canary-48");
         }

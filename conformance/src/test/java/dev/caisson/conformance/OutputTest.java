@@ -40,7 +40,8 @@ class OutputTest {
         }
     }
 
-    private record Collecting(ByteArrayOutputStream target) implements dev.caisson.api.ExecListener {
+    private record Collecting(ByteArrayOutputStream target)
+            implements dev.caisson.api.ExecListener {
         @Override
         public void output(OutputFd fd, ByteBuffer bytes) {
             byte[] copy = new byte[bytes.remaining()];
@@ -78,7 +79,9 @@ class OutputTest {
     }
 
     @Test
-    @DisplayName("O12 output is a pipe: it can be neither rewound, cut, nor reopened as a file of the host")
+    @DisplayName(
+            "O12 output is a pipe: it can be neither rewound, cut, nor reopened as a file of the"
+                    + " host")
     void outputIsAPipe() {
         String probe =
                 """
@@ -102,12 +105,20 @@ class OutputTest {
     }
 
     @Test
-    @DisplayName("O12 what a program reads from its own output pipe never comes from the host, and its end is its own")
+    @DisplayName(
+            "O12 what a program reads from its own output pipe never comes from the host, and its"
+                    + " end is its own")
     void readingTheOwnOutputHarmsNobody() {
         String steal =
-                "import os\nos.write(1, b'first')\n"
-                        + "try:\n  r = os.open('/proc/self/fd/1', os.O_RDONLY | os.O_NONBLOCK)\n  os.read(r, 100)\nexcept OSError: pass\n"
-                        + "os.write(1, b'last')";
+                """
+                import os
+                os.write(1, b'first')
+                try:
+                  r = os.open('/proc/self/fd/1', os.O_RDONLY | os.O_NONBLOCK)
+                  os.read(r, 100)
+                except OSError: pass
+                os.write(1, b'last')
+                """;
         try (Sandbox sandbox = Lab.sandbox()) {
             assertThat(Lab.python(sandbox, steal).stdout().text()).endsWith("last");
             assertThat(Lab.sh(sandbox, "echo again").stdout().text()).isEqualTo("again\n");

@@ -25,11 +25,12 @@ class PrivilegesTest {
     private static Map<String, String> status(String text) {
         return text.lines()
                 .filter(line -> line.contains(":\t"))
-                .collect(Collectors.toMap(
-                        line -> line.substring(0, line.indexOf(':')),
-                        line -> line.substring(line.indexOf(':') + 2).strip(),
-                        (first, second) -> first,
-                        TreeMap::new));
+                .collect(
+                        Collectors.toMap(
+                                line -> line.substring(0, line.indexOf(':')),
+                                line -> line.substring(line.indexOf(':') + 2).strip(),
+                                (first, second) -> first,
+                                TreeMap::new));
     }
 
     @Test
@@ -50,9 +51,11 @@ class PrivilegesTest {
                     assertThat(seen).containsEntry(set, "0000000000000000");
                 }
                 assertThat(seen).containsEntry("NoNewPrivs", "1").containsEntry("Seccomp", "2");
-                assertThat(seen.get("Groups")).as("no group of the host").isIn("", groups(sandbox, user));
+                assertThat(seen.get("Groups"))
+                        .as("no group of the host")
+                        .isIn("", groups(sandbox, user));
                 String uid = Long.toString(ProcessOneTest.firstHostId(sandbox) + user.uid());
-                assertThat(seen.get("Uid").split("\t")).containsOnly(uid);
+                assertThat(seen.getOrDefault("Uid", "").split("\t", -1)).containsOnly(uid);
             }
             Map<String, String> own =
                     status(HostView.text(Path.of("/proc/self/status")).orElseThrow());
@@ -86,7 +89,8 @@ class PrivilegesTest {
     @DisplayName("K31 setuid programs give nothing")
     void setuidProgramsGiveNothing() throws IOException, InterruptedException {
         Lab.needs("gcc");
-        // A library is preloaded unless the kernel says that the program gained something by its start.
+        // A library is preloaded unless the kernel says that the program gained something by its
+        // start.
         String code =
                 """
                 #include <stdio.h>
@@ -101,13 +105,15 @@ class PrivilegesTest {
         String build = "cd $0 && cat > told.c && gcc -shared -fPIC -o told.so told.c";
         try (Sandbox sandbox = Lab.sandbox()) {
             sandbox.files().write("/work/told.c", code);
-            ExecResult built = Lab.sh(sandbox, build.replace("$0", "/work").replace("cat > told.c", ":"));
+            ExecResult built =
+                    Lab.sh(sandbox, build.replace("$0", "/work").replace("cat > told.c", ":"));
             assertThat(built.shellStatus()).as(built.stderr().text()).isZero();
             ExecResult found =
                     Lab.sh(
                             sandbox,
-                            "find / -perm /6000 -type f -perm /111 2>/dev/null | while read -r f; do"
-                                    + " [ -x \"$f\" ] && echo \"$(LD_PRELOAD=/work/told.so \"$f\" </dev/null) $f\"; done");
+                            "find / -perm /6000 -type f -perm /111 2>/dev/null | while read -r f;"
+                                + " do [ -x \"$f\" ] && echo \"$(LD_PRELOAD=/work/told.so \"$f\""
+                                + " </dev/null) $f\"; done");
             List<String> lines = found.stdout().text().lines().toList();
 
             assertThat(lines).as("set-id programs of the host's /usr").hasSizeGreaterThan(3);
@@ -120,12 +126,16 @@ class PrivilegesTest {
                             "/bin/sh",
                             "-c",
                             "d=$(mktemp -d) && chmod 755 $d && cd $d && printf '%s' \"$1\" > told.c"
-                                    + " && gcc -shared -fPIC -o told.so told.c && setpriv --reuid 65534"
-                                    + " --clear-groups env LD_PRELOAD=$d/told.so \"$2\" --version; rm -r $d",
+                                + " && gcc -shared -fPIC -o told.so told.c && setpriv --reuid 65534"
+                                + " --clear-groups env LD_PRELOAD=$d/told.so \"$2\" --version; rm"
+                                + " -r $d",
                             "sh",
                             code,
                             su.substring(su.indexOf('/')));
-            assertThat(outside.text()).as("control").doesNotContain("65534 0 0").contains("su from");
+            assertThat(outside.text())
+                    .as("control")
+                    .doesNotContain("65534 0 0")
+                    .contains("su from");
         }
     }
 
@@ -134,7 +144,9 @@ class PrivilegesTest {
     void aSetuidFileOfTheSandboxsOwnGivesNothing() {
         try (Sandbox sandbox = Lab.sandbox()) {
             ExecResult made =
-                    Lab.sh(sandbox, "cp /usr/bin/id id && chmod 6755 id && stat -c %a id && echo ok");
+                    Lab.sh(
+                            sandbox,
+                            "cp /usr/bin/id id && chmod 6755 id && stat -c %a id && echo ok");
             assertThat(made.stdout().text()).as("control: it is there").isEqualTo("6755\nok\n");
 
             ExecResult other = sandbox.exec(ExecSpec.of("/work/id").withUser(new User(7, 8)));
@@ -149,7 +161,8 @@ class PrivilegesTest {
         try (Sandbox one = Lab.sandbox();
                 Sandbox two = Lab.sandbox()) {
             String first = Lab.sh(one, "cat /proc/self/uid_map /proc/self/gid_map").stdout().text();
-            String second = Lab.sh(two, "cat /proc/self/uid_map /proc/self/gid_map").stdout().text();
+            String second =
+                    Lab.sh(two, "cat /proc/self/uid_map /proc/self/gid_map").stdout().text();
 
             assertThat(first.lines())
                     .hasSize(2)

@@ -15,8 +15,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A program of the test resources that attacks and prints a line for each try: what it tried, and as
- * the last word how that went. It runs inside, and outside as the control.
+ * A program of the test resources that attacks and prints a line for each try: what it tried, and
+ * as the last word how that went. It runs inside, and outside as the control.
  */
 final class Probe {
     private Probe() {}
@@ -37,7 +37,8 @@ final class Probe {
 
     private static void compile(Sandbox sandbox, String name) {
         ExecResult result =
-                sandbox.exec("gcc", "-w", "-no-pie", "-o", "/work/" + name + ".out", "/work/" + name);
+                sandbox.exec(
+                        "gcc", "-w", "-no-pie", "-o", "/work/" + name + ".out", "/work/" + name);
         assertThat(result.shellStatus()).as(result.stderr().text()).isZero();
     }
 
@@ -49,7 +50,8 @@ final class Probe {
             Path file = Files.write(folder.resolve(name), resource(name));
             if (name.endsWith(".c")) {
                 Lab.Outside gcc =
-                        Lab.outside("/usr/bin/gcc", "-w", "-no-pie", "-o", file + ".out", file + "");
+                        Lab.outside(
+                                "/usr/bin/gcc", "-w", "-no-pie", "-o", file + ".out", file + "");
                 assertThat(gcc.status()).as(gcc.text()).isZero();
             }
             List<String> argv = command(folder.toString(), name);

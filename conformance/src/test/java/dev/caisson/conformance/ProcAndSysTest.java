@@ -52,8 +52,10 @@ class ProcAndSysTest {
     void noSettingOfTheKernelCanBeOpenedForWriting() throws IOException, InterruptedException {
         String[] settings = {
             "/proc/sysrq-trigger", "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe",
-            "/proc/sys/kernel/hotplug", "/proc/sys/fs/binfmt_misc/register", "/proc/sys/kernel/panic",
-            "/proc/sys/net/ipv4/ip_forward", "/proc/sys/vm/drop_caches", "/proc/sys/kernel/hostname",
+            "/proc/sys/kernel/hotplug", "/proc/sys/fs/binfmt_misc/register",
+                    "/proc/sys/kernel/panic",
+            "/proc/sys/net/ipv4/ip_forward", "/proc/sys/vm/drop_caches",
+                    "/proc/sys/kernel/hostname",
             "/proc/sys/user/max_user_namespaces", "/proc/sys/kernel/ns_last_pid", "/proc/sys"
         };
         try (Sandbox sandbox = Lab.sandbox()) {
@@ -68,15 +70,43 @@ class ProcAndSysTest {
     void filesAboutTheMachineAreAbsentOrEmpty() {
         List<String> masked =
                 List.of(
-                        "kcore", "kmsg", "keys", "key-users", "timer_list", "sched_debug", "interrupts",
-                        "softirqs", "kallsyms", "kpagecount", "kpageflags", "kpagecgroup", "vmallocinfo",
-                        "slabinfo", "iomem", "ioports", "config.gz", "diskstats", "partitions",
-                        "buddyinfo", "pagetypeinfo", "zoneinfo", "cmdline", "locks", "swaps", "mtrr",
-                        "sysrq-trigger", "scsi/scsi", "bus/pci/devices", "fs/jbd2", "driver/rtc");
+                        "kcore",
+                        "kmsg",
+                        "keys",
+                        "key-users",
+                        "timer_list",
+                        "sched_debug",
+                        "interrupts",
+                        "softirqs",
+                        "kallsyms",
+                        "kpagecount",
+                        "kpageflags",
+                        "kpagecgroup",
+                        "vmallocinfo",
+                        "slabinfo",
+                        "iomem",
+                        "ioports",
+                        "config.gz",
+                        "diskstats",
+                        "partitions",
+                        "buddyinfo",
+                        "pagetypeinfo",
+                        "zoneinfo",
+                        "cmdline",
+                        "locks",
+                        "swaps",
+                        "mtrr",
+                        "sysrq-trigger",
+                        "scsi/scsi",
+                        "bus/pci/devices",
+                        "fs/jbd2",
+                        "driver/rtc");
         try (Sandbox sandbox = Lab.sandbox()) {
             for (String name : masked) {
                 String text =
-                        Lab.sh(sandbox, "head -c 100 /proc/" + name + " 2>/dev/null").stdout().text();
+                        Lab.sh(sandbox, "head -c 100 /proc/" + name + " 2>/dev/null")
+                                .stdout()
+                                .text();
                 assertThat(text).as(name).isEmpty();
             }
         }
@@ -92,16 +122,25 @@ class ProcAndSysTest {
         try (Sandbox sandbox = Lab.sandbox()) {
             List<String> mounts =
                     Lab.sh(sandbox, "cat /proc/self/mountinfo").stdout().text().lines().toList();
-            assertThat(mounts).hasSizeGreaterThan(10).allSatisfy(mount -> {
-                assertThat(mount.split(" ")[3]).as("root of %s", mount).matches("/|/usr|/[a-z]+");
-                assertThat(mount).doesNotContain("/var/lib", "/run/", "/home/", "/root/", sandbox.id());
-                assertThat(mount.replaceAll(".*(lowerdir|upperdir|workdir)=", ""))
-                        .doesNotContain("/var", "/mnt");
-            });
+            assertThat(mounts)
+                    .hasSizeGreaterThan(10)
+                    .allSatisfy(mount -> {
+                        assertThat(mount.split(" ", -1)[3])
+                                .as("root of %s", mount)
+                                .matches("/|/usr|/[a-z]+");
+                        assertThat(mount)
+                                .doesNotContain(
+                                        "/var/lib", "/run/", "/home/", "/root/", sandbox.id());
+                        assertThat(mount.replaceAll(".*(lowerdir|upperdir|workdir)=", ""))
+                                .doesNotContain("/var", "/mnt");
+                    });
         }
         Lab.Outside control =
                 Lab.outside(
-                        "unshare", "-m", "sh", "-c",
+                        "unshare",
+                        "-m",
+                        "sh",
+                        "-c",
                         "d=$(mktemp -d -p /dev/shm) && mkdir $d/u $d/w $d/m && mount -t overlay o"
                                 + " -o lowerdir=/usr,upperdir=$d/u,workdir=$d/w $d/m; cat"
                                 + " /proc/self/mountinfo; umount $d/m; rm -r $d");
@@ -117,7 +156,11 @@ class ProcAndSysTest {
                     .allMatch(line -> line.matches("\\d+:[^:]*:/(ex[a-z0-9]+)?"));
             sandbox.start(ExecSpec.of("sleep", "30.3636"));
             Awaitility.await().until(() -> !HostView.withArgument("30.3636").isEmpty());
-            Path seen = Path.of("/proc/" + HostView.withArgument("30.3636").iterator().next() + "/cgroup");
+            Path seen =
+                    Path.of(
+                            "/proc/"
+                                    + HostView.withArgument("30.3636").iterator().next()
+                                    + "/cgroup");
             assertThat(HostView.text(seen).orElseThrow()).as("control").contains(sandbox.id());
         }
     }
@@ -127,8 +170,10 @@ class ProcAndSysTest {
     void memoryAndUptimeAreTheSandboxsOwn() {
         try (Sandbox sandbox = Lab.sandbox(limits -> limits.withMemory(ByteSize.ofMib(96)))) {
             String told =
-                    Lab.sh(sandbox, "head -1 /proc/meminfo; cat /proc/uptime /proc/swaps").stdout().text();
-            String[] words = told.split("\\s+");
+                    Lab.sh(sandbox, "head -1 /proc/meminfo; cat /proc/uptime /proc/swaps")
+                            .stdout()
+                            .text();
+            String[] words = told.split("\\s+", -1);
             assertThat(words[1]).isEqualTo(Integer.toString(96 << 10));
             assertThat(Double.parseDouble(words[3])).as("uptime in seconds").isBetween(0.0, 60.0);
         }
@@ -153,10 +198,18 @@ class ProcAndSysTest {
     void cgroupsCannotBeChangedAndHaveNoReleaseAgent() {
         try (Sandbox sandbox = Lab.sandbox()) {
             assertThat(writable(sandbox, "/sys")).isEqualTo("0\n");
-            assertThat(Lab.sh(sandbox, "find /sys -name release_agent -o -name 'devices.*'").stdout().text())
+            assertThat(
+                            Lab.sh(sandbox, "find /sys -name release_agent -o -name 'devices.*'")
+                                    .stdout()
+                                    .text())
                     .isEmpty();
-            assertThat(Lab.sh(sandbox, "for d in $(find /sys -type d); do mkdir $d/x && echo made; done")
-                            .stdout().text())
+            assertThat(
+                            Lab.sh(
+                                            sandbox,
+                                            "for d in $(find /sys -type d); do mkdir $d/x && echo"
+                                                    + " made; done")
+                                    .stdout()
+                                    .text())
                     .isEmpty();
             Map<String, Path> folders = HostView.cgroups(sandbox.id());
             assertThat(folders).isNotEmpty();
@@ -208,7 +261,8 @@ class ProcAndSysTest {
         try (Sandbox sandbox = Lab.sandbox()) {
             List<String> lines = Lab.python(sandbox, ways).stdout().text().lines().toList();
             assertThat(lines).contains("control got", "true b'\\x7fELF'").hasSize(11);
-            assertThat(lines.stream().filter(line -> line.endsWith("got"))).containsExactly("control got");
+            assertThat(lines.stream().filter(line -> line.endsWith("got")))
+                    .containsExactly("control got");
         }
     }
 }

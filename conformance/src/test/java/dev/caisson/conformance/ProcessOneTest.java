@@ -30,8 +30,7 @@ class ProcessOneTest {
     }
 
     private static long innerPid(String status) {
-        String line =
-                status.lines().filter(l -> l.startsWith("NSpid:")).findFirst().orElseThrow();
+        String line = status.lines().filter(l -> l.startsWith("NSpid:")).findFirst().orElseThrow();
         return Long.parseLong(line.substring(line.lastIndexOf('\t') + 1));
     }
 
@@ -104,7 +103,9 @@ class ProcessOneTest {
                                             + "(/.*)?");
                 }
             }
-            assertThat(Files.readAllBytes(Path.of("/proc/self/environ"))).as("control").isNotEmpty();
+            assertThat(Files.readAllBytes(Path.of("/proc/self/environ")))
+                    .as("control")
+                    .isNotEmpty();
         }
     }
 }

@@ -12,7 +12,9 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** Only the kinds of sockets that {@code docs/seccomp.md} lists can be made with the network off. */
+/**
+ * Only the kinds of sockets that {@code docs/seccomp.md} lists can be made with the network off.
+ */
 class SocketKindsTest {
     private static final Set<String> ALLOWED = Set.of("unix", "tcp", "udp", "netlink_route");
     private static final Set<String> REFUSALS = Set.of("1", "97"); // EPERM, EAFNOSUPPORT

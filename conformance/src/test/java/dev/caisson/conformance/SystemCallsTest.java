@@ -11,8 +11,8 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /**
- * What {@code docs/seccomp.md} leaves out is refused, with the answer that is said there. The control
- * is the same call as root outside, which reaches the kernel and gets another answer.
+ * What {@code docs/seccomp.md} leaves out is refused, with the answer that is said there. The
+ * control is the same call as root outside, which reaches the kernel and gets another answer.
  */
 class SystemCallsTest {
     private static final String EPERM = "1";
@@ -47,7 +47,9 @@ class SystemCallsTest {
         List<String> different =
                 List.of(calls).stream().filter(call -> ENOSYS.equals(outside.get(call))).toList();
         assertThat(proven.size() + different.size())
-                .as("calls of %s whose control shows a difference or that the kernel lacks", outside)
+                .as(
+                        "calls of %s whose control shows a difference or that the kernel lacks",
+                        outside)
                 .isGreaterThanOrEqualTo(calls.length);
     }
 

@@ -2,6 +2,7 @@ package dev.caisson.core;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.EndReason;
+import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Usage;
 import java.io.IOException;
 import java.time.Duration;
@@ -26,6 +27,16 @@ public interface EngineSandbox {
      * @param minEpoch the epoch that will be said to the agent
      */
     DataLink connect(long minEpoch) throws IOException;
+
+    /**
+     * Lets a leased sandbox live that long from now; from then on its end is told to this client.
+     *
+     * @throws CaissonException {@link ErrorCode#NOT_FOUND} when it has ended, {@link
+     *     ErrorCode#UNSUPPORTED} when the engine knows no leases
+     */
+    default void renew(Duration lease) {
+        throw CaissonException.of(ErrorCode.UNSUPPORTED, "This engine has no leased sandboxes.");
+    }
 
     /** What it has used so far. */
     Usage usage();

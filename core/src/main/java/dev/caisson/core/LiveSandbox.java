@@ -15,6 +15,7 @@ import dev.caisson.api.Tier;
 import dev.caisson.api.Usage;
 import dev.caisson.wire.agent.ExecStart;
 import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -123,7 +124,11 @@ final class LiveSandbox implements Sandbox {
 
     private AgentClient connected() {
         try {
-            return AgentClient.open(new ChannelOwner(), "caisson-agent-" + handle.id(), 1);
+            return openClient();
+        } catch (ClosedByInterruptException e) {
+            handle.destroy();
+            throw CaissonException.of(
+                    ErrorCode.CANCELLED, "Interrupted while " + handle.id() + " was made.", e);
         } catch (IOException e) {
             handle.destroy();
             throw CaissonException.of(
@@ -133,6 +138,19 @@ final class LiveSandbox implements Sandbox {
         } catch (CaissonException e) {
             handle.destroy();
             throw e;
+        }
+    }
+
+    private AgentClient openClient() throws IOException {
+        String name = "caisson-agent-" + handle.id();
+        try {
+            return AgentClient.open(new ChannelOwner(), name, 1);
+        } catch (ClosedByInterruptException e) {
+            throw e;
+        } catch (IOException e) {
+            // The connection may have overtaken the creation, or that failed, which tells more.
+            handle.awaitCreated();
+            return AgentClient.open(new ChannelOwner(), name, 2);
         }
     }
 

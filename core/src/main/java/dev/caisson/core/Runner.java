@@ -70,13 +70,21 @@ final class Runner {
             reason = endReason(result.result());
             return result;
         } catch (CaissonException e) {
-            word = e.code().value();
-            throw e;
+            CaissonException told = orInterrupted(e);
+            word = told.code().value();
+            throw told;
         } finally {
             sandbox.end(reason);
             new LiveSandbox.Reporter(events, sandbox.subject())
                     .emit(EventType.RUN_ENDED, word, Map::of);
         }
+    }
+
+    /** An interrupt while something is written breaks the connection, which is not the cause. */
+    private static CaissonException orInterrupted(CaissonException e) {
+        return Thread.currentThread().isInterrupted() && e.code() != ErrorCode.CANCELLED
+                ? CaissonException.of(ErrorCode.CANCELLED, "The run was interrupted.", e)
+                : e;
     }
 
     private static EndReason endReason(ExecResult result) {

@@ -1,5 +1,6 @@
 package dev.caisson.engine.namespaces;
 
+import java.util.HexFormat;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -32,8 +33,8 @@ final class JsonStrings {
                 case 't' -> text.append('\t');
                 case 'r' -> text.append('\r');
                 case 'u' -> {
-                    if (i + 4 < escaped.length()) {
-                        text.append((char) Integer.parseInt(escaped.substring(i + 1, i + 5), 16));
+                    if (hexAt(escaped, i + 1)) {
+                        text.append((char) HexFormat.fromHexDigits(escaped, i + 1, i + 5));
                         i += 4;
                     }
                 }
@@ -41,5 +42,10 @@ final class JsonStrings {
             }
         }
         return text.toString();
+    }
+
+    private static boolean hexAt(String text, int from) {
+        return from + 4 <= text.length()
+                && text.substring(from, from + 4).chars().allMatch(HexFormat::isHexDigit);
     }
 }

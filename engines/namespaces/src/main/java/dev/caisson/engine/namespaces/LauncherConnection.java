@@ -14,14 +14,18 @@ import dev.caisson.wire.launcher.Welcome;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
+import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,6 +36,8 @@ import org.jspecify.annotations.Nullable;
 final class LauncherConnection implements AutoCloseable {
     static final int VERSION = 1;
     static final int MAX_FRAME = 64 << 10;
+
+    private static final Duration GREETING = Duration.ofSeconds(10);
 
     /** Told what was not asked for; on the reading thread. */
     interface Watcher {
@@ -50,8 +56,11 @@ final class LauncherConnection implements AutoCloseable {
     private final AtomicLong lastId = new AtomicLong(1);
     private volatile @Nullable CaissonException over;
 
-    private final ReentrantLock writing = new ReentrantLock();
-    private final FrameWriter writer; // used under writing
+    private final BlockingQueue<Outgoing> requests = new LinkedBlockingQueue<>();
+    private final Thread writing;
+
+    /** A request and when it is written, or never will be. */
+    private record Outgoing(Request request, CompletableFuture<Void> written) {}
 
     private LauncherConnection(
             Path socket,
@@ -62,14 +71,26 @@ final class LauncherConnection implements AutoCloseable {
         this.socket = socket;
         this.channel = channel;
         this.reader = reader;
-        this.writer = new FrameWriter(channel);
+        this.writing =
+                Thread.ofPlatform().daemon().name("caisson-launcher-writer").unstarted(this::write);
         this.welcome = welcome;
         this.watcher = watcher;
     }
 
     /** Connects and greets. */
     static LauncherConnection open(Path socket, Watcher watcher) throws IOException {
+        return open(socket, watcher, GREETING);
+    }
+
+    /** The same; gives up when the launcher does not answer in that time. */
+    static LauncherConnection open(Path socket, Watcher watcher, Duration longest)
+            throws IOException {
         SocketChannel channel = connect(socket);
+        CompletableFuture<Void> greeted = new CompletableFuture<>();
+        // Closing is what ends a read of a Unix socket in Java.
+        CompletableFuture<?> closing =
+                greeted.orTimeout(longest.toMillis(), TimeUnit.MILLISECONDS)
+                        .exceptionally(late -> close(channel));
         try {
             FrameReader reader = new FrameReader(channel, MAX_FRAME);
             new FrameWriter(channel)
@@ -92,12 +113,26 @@ final class LauncherConnection implements AutoCloseable {
             }
             LauncherConnection connection =
                     new LauncherConnection(socket, channel, reader, reply.getWelcome(), watcher);
+            if (!greeted.complete(null)) {
+                closing.join();
+                throw late(longest, null);
+            }
             Thread.ofPlatform().daemon().name("caisson-launcher").start(connection::read);
+            connection.writing.start();
             return connection;
         } catch (IOException | CaissonException e) {
             channel.close();
+            boolean late = !greeted.complete(null);
+            if (late && e instanceof AsynchronousCloseException) {
+                throw late(longest, e);
+            }
             throw e;
         }
+    }
+
+    private static IOException late(Duration longest, @Nullable Exception cause) {
+        return new IOException(
+                "The launcher did not answer within " + longest.toMillis() + " ms.", cause);
     }
 
     private static SocketChannel connect(Path socket) throws IOException {
@@ -137,21 +172,21 @@ final class LauncherConnection implements AutoCloseable {
         }
     }
 
-    /** Sends a request; the answer, which may be an error, completes the future. */
+    /**
+     * Sends a request; the answer, which may be an error, completes the future. The launcher knows
+     * of it before it hears from any connection that is opened after this returns.
+     */
     CompletableFuture<Reply> request(Request.Builder request) {
         long id = lastId.incrementAndGet();
         CompletableFuture<Reply> answer = new CompletableFuture<>();
         pending.put(id, answer);
-        writing.lock();
-        try {
-            writer.write(request.setId(id).build());
-        } catch (IOException e) {
-            pending.remove(id);
-            answer.completeExceptionally(broken(e));
-        } finally {
-            writing.unlock();
-        }
+        Outgoing outgoing = new Outgoing(request.setId(id).build(), new CompletableFuture<>());
+        requests.add(outgoing);
         CaissonException cause = over;
+        if (cause == null) {
+            outgoing.written().join();
+            cause = over;
+        }
         if (cause != null && pending.remove(id) != null) {
             answer.completeExceptionally(cause);
         }
@@ -182,6 +217,28 @@ final class LauncherConnection implements AutoCloseable {
                 .withRemedy("The launcher ended; see its log. All its sandboxes are gone.");
     }
 
+    /**
+     * On a thread of its own: an interrupt of a caller that writes would close the channel, and
+     * with it every sandbox of every caller would end.
+     */
+    private void write() {
+        FrameWriter writer = new FrameWriter(channel);
+        try {
+            while (true) {
+                Outgoing next = requests.take();
+                try {
+                    writer.write(next.request());
+                } finally {
+                    next.written().complete(null);
+                }
+            }
+        } catch (IOException e) {
+            lose(broken(e));
+        } catch (InterruptedException e) {
+            // The connection is over.
+        }
+    }
+
     private void read() {
         try {
             while (true) {
@@ -205,6 +262,7 @@ final class LauncherConnection implements AutoCloseable {
     private void lose(CaissonException cause) {
         over = cause;
         closeChannel();
+        requests.forEach(never -> never.written().complete(null));
         pending.forEach((id, answer) -> {
             if (pending.remove(id, answer)) {
                 answer.completeExceptionally(cause);
@@ -214,11 +272,17 @@ final class LauncherConnection implements AutoCloseable {
     }
 
     private void closeChannel() {
+        writing.interrupt();
+        close(channel);
+    }
+
+    private static @Nullable Void close(SocketChannel channel) {
         try {
             channel.close();
         } catch (IOException e) {
             // A socket that cannot be closed is gone as well.
         }
+        return null;
     }
 
     @Override

@@ -12,6 +12,7 @@ import dev.caisson.wire.launcher.Created;
 import dev.caisson.wire.launcher.Destroy;
 import dev.caisson.wire.launcher.ErrorKind;
 import dev.caisson.wire.launcher.Observe;
+import dev.caisson.wire.launcher.Renew;
 import dev.caisson.wire.launcher.Reply;
 import dev.caisson.wire.launcher.Request;
 import dev.caisson.wire.launcher.SandboxUsage;
@@ -90,6 +91,18 @@ final class NamespacesSandbox implements EngineSandbox {
                 ? CaissonException.of(
                         ErrorCode.SANDBOX_ENDED, "The sandbox " + id + " has ended.", cause)
                 : cause;
+    }
+
+    @Override
+    public void renew(Duration lease) {
+        LauncherConnection.await(
+                launcher.request(
+                        Request.newBuilder()
+                                .setRenew(
+                                        Renew.newBuilder()
+                                                .setSandbox(id)
+                                                .setLeaseMillis(lease.toMillis()))),
+                "The lease of the sandbox " + id + " was not renewed");
     }
 
     @Override
