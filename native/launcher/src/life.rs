@@ -6,7 +6,7 @@ use crate::janitor::Leftover;
 use crate::request;
 use crate::sandbox::{Asker, Sandbox, State};
 use crate::seat::{self, Report};
-use crate::server::{Server, Source, add, find, find_for, no_sandbox};
+use crate::server::{Hint, Server, Source, add, find, find_for, no_sandbox};
 use crate::sys;
 use caisson_wire::launcher::{self as wire, reply};
 use prost::Message;
@@ -15,6 +15,10 @@ use std::time::{Duration, Instant};
 
 /// Sandboxes that wait for a `Create`, per launcher.
 const MAX_PARKED: usize = 16;
+/// How long after a `Create` parking waits, so that the start and the first command are not held up.
+const START_TAKES: Duration = Duration::from_millis(30);
+/// How long after an attach the next one costs no grace period of the kernel.
+const ATTACH_STAYS_CHEAP: Duration = Duration::from_millis(20);
 /// How long a killed sandbox may take before it counts as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(10);
 /// How long a child that is joining may take to end after process 1.
@@ -27,17 +31,39 @@ impl Server {
         request::group_id(&prepare.group)?;
         for id in &prepare.sandboxes {
             request::sandbox_id(id)?;
-            let parked = self.sandboxes.values().filter(|s| matches!(s.state, State::Parked)).count();
-            if parked >= MAX_PARKED || self.sandboxes.contains_key(id) {
+            if self.sandboxes.contains_key(id)
+                || self.hints.iter().any(|h| h.id == *id)
+                || self.hints.len() >= MAX_PARKED
+            {
                 continue;
             }
-            // A hint: what cannot be parked now is made, or refused, at its Create.
-            let _ = self.park(&prepare.group, id, owner);
+            // A hint: what cannot be parked in time is made, or refused, at its Create.
+            self.hints.push_back(Hint { group: prepare.group.clone(), id: id.clone(), owner });
         }
+        self.park_hinted(Instant::now());
         Ok(())
     }
 
+    fn parked(&self) -> usize {
+        self.sandboxes.values().filter(|s| matches!(s.state, State::Parked)).count()
+    }
+
+    /// Parks hinted ids. Not while a sandbox starts: an attach to a v1 cgroup stops every fork of the host for as long as it
+    /// waits, 10 ms on an idle one, and the first command of that sandbox would wait with it. Right after another attach
+    /// it does not wait, so under load parking goes on at once.
+    fn park_hinted(&mut self, now: Instant) {
+        while self.parked() < MAX_PARKED {
+            let cheap = now.saturating_duration_since(self.parked_at) < ATTACH_STAYS_CHEAP;
+            if now < self.quiet_at && !cheap && self.parked() > 0 {
+                return;
+            }
+            let Some(hint) = self.hints.pop_front() else { return };
+            let _ = self.park(&hint.group, &hint.id, hint.owner);
+        }
+    }
+
     fn park(&mut self, group: &str, id: &str, owner: u64) -> Result<()> {
+        self.parked_at = Instant::now();
         let base = self.parts.ids.take()?;
         let parked = self.parts.ids.login().and_then(|login| {
             self.parts.journal.intend(id, &format!("caisson/{group}/{id}"))?;
@@ -72,6 +98,8 @@ impl Server {
         self.check_room()?;
         let id = create.sandbox.clone();
         let uid = self.uid_of(asker.conn);
+        self.hints.retain(|h| h.id != id);
+        self.quiet_at = Instant::now() + START_TAKES;
         match self.sandboxes.get(&id) {
             None => self.park(&create.group, &id, asker.conn)?,
             Some(s) if matches!(s.state, State::Parked) && s.group == create.group && s.owner_uid == uid => {}
@@ -417,11 +445,13 @@ impl Server {
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let poll = |s: &Sandbox| matches!(s.state, State::Ending).then(|| Instant::now() + Duration::from_millis(1));
-        self.sandboxes.values().flat_map(|s| [s.max_life, s.lease, poll(s)]).flatten().min()
+        let parking = (!self.hints.is_empty() && self.parked() < MAX_PARKED).then_some(self.quiet_at);
+        self.sandboxes.values().flat_map(|s| [s.max_life, s.lease, poll(s)]).flatten().chain(parking).min()
     }
 
     pub(crate) fn expire(&mut self) {
         let now = Instant::now();
+        self.park_hinted(now);
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         let mut ends = Vec::new();
         let mut dying = Vec::new();

@@ -12,7 +12,7 @@ use crate::request;
 use crate::sandbox::{Asker, Sandbox, State};
 use caisson_wire::launcher::{self as wire, reply, request::Body};
 use rustix::event::epoll::{self, EventData, EventFlags};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -71,7 +71,20 @@ pub struct Server {
     pub(crate) next_token: u64,
     conns: HashMap<u64, Conn>,
     pub(crate) sandboxes: BTreeMap<String, Sandbox>,
+    /// Ids that will be created, to be parked when nothing else is going on.
+    pub(crate) hints: VecDeque<Hint>,
+    /// When parking may go on.
+    pub(crate) quiet_at: Instant,
+    /// When the last one was parked.
+    pub(crate) parked_at: Instant,
     pub(crate) stopping: bool,
+}
+
+/// An id that a client will create.
+pub(crate) struct Hint {
+    pub(crate) group: String,
+    pub(crate) id: String,
+    pub(crate) owner: u64,
 }
 
 impl Server {
@@ -85,6 +98,9 @@ impl Server {
             next_token: 1,
             conns: HashMap::new(),
             sandboxes: BTreeMap::new(),
+            hints: VecDeque::new(),
+            quiet_at: Instant::now(),
+            parked_at: Instant::now(),
             stopping: false,
         };
         let own = [
@@ -258,6 +274,7 @@ impl Server {
     fn disconnect(&mut self, token: u64) {
         self.forget(token);
         self.conns.remove(&token);
+        self.hints.retain(|h| h.owner != token);
         let owned: Vec<_> =
             self.sandboxes.values().filter(|s| s.owner == token && !s.leased).map(|s| s.id.clone()).collect();
         for id in owned {
