@@ -4,6 +4,7 @@ import java.io.PrintStream;
 import java.io.StringWriter;
 import java.util.OptionalDouble;
 import tools.jackson.core.JsonGenerator;
+import tools.jackson.core.ObjectWriteContext;
 import tools.jackson.core.json.JsonFactory;
 
 /** Rows as one JSON object each, one per line. */
@@ -18,7 +19,7 @@ final class JsonReport implements Report {
     @Override
     public void row(Row row) {
         StringWriter text = new StringWriter();
-        try (JsonGenerator json = factory.createGenerator(text)) {
+        try (JsonGenerator json = factory.createGenerator(ObjectWriteContext.empty(), text)) {
             json.writeStartObject();
             json.writeStringProperty("name", row.name());
             number(json, "value", row.value());
