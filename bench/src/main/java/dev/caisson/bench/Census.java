@@ -100,7 +100,7 @@ record Census(Map<String, Integer> counts) {
                 // pid (comm) state ppid …; comm may hold anything.
                 String stat = Files.readString(folder.resolve("stat"));
                 int end = stat.lastIndexOf(')');
-                int parent = Integer.parseInt(stat.substring(end + 2).split(" ")[1]);
+                int parent = Integer.parseInt(stat.substring(end + 2).split(" ", -1)[1]);
                 if (pid == KERNEL_THREADS || parent == KERNEL_THREADS) {
                     return;
                 }
@@ -128,8 +128,10 @@ record Census(Map<String, Integer> counts) {
             if (namespace.startsWith("mnt:")) {
                 for (String mount : Files.readAllLines(process.resolve("mountinfo"))) {
                     // id parent major:minor root target options … - type source options
-                    String[] words = mount.split(" ");
-                    add("mount", words[4] + " " + mount.replaceFirst(".* - ", "").split(" ")[0]);
+                    String[] words = mount.split(" ", -1);
+                    add(
+                            "mount",
+                            words[4] + " " + mount.replaceFirst(".* - ", "").split(" ", -1)[0]);
                 }
             }
         }

@@ -16,7 +16,7 @@ final class Cgroup {
     static List<Path> roots() {
         try {
             return Files.readAllLines(MOUNTS).stream()
-                    .map(line -> line.split(" "))
+                    .map(line -> line.split(" ", -1))
                     .filter(words -> words.length > 2 && words[2].startsWith("cgroup"))
                     .map(words -> Path.of(words[1]))
                     .toList();

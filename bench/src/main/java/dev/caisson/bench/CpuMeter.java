@@ -89,7 +89,7 @@ final class CpuMeter {
             try {
                 String stat = Files.readString(Path.of("/proc", Long.toString(pid), "stat"));
                 // From field 3 on, behind the name; utime is field 14.
-                String[] words = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+                String[] words = stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1);
                 long self = Long.parseLong(words[11]) + Long.parseLong(words[12]);
                 long children = Long.parseLong(words[13]) + Long.parseLong(words[14]);
                 return new Ticks(self * MILLIS_PER_TICK, children * MILLIS_PER_TICK);
@@ -105,7 +105,7 @@ final class CpuMeter {
 
     private static double hostMillis() {
         try {
-            String[] words = Files.readAllLines(Path.of("/proc/stat")).getFirst().split(" +");
+            String[] words = Files.readAllLines(Path.of("/proc/stat")).getFirst().split(" +", -1);
             long busy = 0;
             for (int field : new int[] {1, 2, 3, 6, 7}) { // user nice system irq softirq
                 busy += Long.parseLong(words[field]);

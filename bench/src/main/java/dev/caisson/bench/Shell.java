@@ -19,7 +19,7 @@ final class Shell {
     /** Where a program is; empty when it is not installed. */
     static Optional<Path> find(String program) {
         String path = System.getenv().getOrDefault("PATH", "") + ":/usr/sbin:/sbin:/usr/bin:/bin";
-        return Stream.of(path.split(":"))
+        return Stream.of(path.split(":", -1))
                 .filter(folder -> folder.startsWith("/"))
                 .map(folder -> Path.of(folder, program))
                 .filter(Files::isExecutable)
