@@ -129,7 +129,9 @@ record Census(Map<String, Integer> counts) {
                 for (String mount : Files.readAllLines(process.resolve("mountinfo"))) {
                     // id parent major:minor root target options … - type source options
                     String[] words = mount.split(" ", -1);
-                    add("mount", words[4] + " " + mount.replaceFirst(".* - ", "").split(" ", -1)[0]);
+                    add(
+                            "mount",
+                            words[4] + " " + mount.replaceFirst(".* - ", "").split(" ", -1)[0]);
                 }
             }
         }
