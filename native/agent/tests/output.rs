@@ -145,7 +145,8 @@ fn nothing_is_lost_or_doubled_over_broken_connections() {
         }
     }
     assert!(output == expected);
-    assert_eq!(reconnects, 40);
+    // How many frames there are, and so how many breaks, depends on how much each read of the pipe brings.
+    assert!(reconnects >= 10, "{reconnects} breaks");
 }
 
 #[test]
