@@ -28,7 +28,6 @@ run_tests() { # run_tests NAME [FILTER…]: a test program, its result added to 
   echo "--- $* in $CAISSON_TEST_FOLDER, disks: $CAISSON_TEST_DISK"
   name=$1; shift
   # One by one: launchers with run folders of their own use the same project ids.
-
   "/tests/bin/test-$name" --test-threads=1 --nocapture "$@" 2>&1 | tee /run/log
   sums=$(sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed; \([0-9]*\) ignored;.*/\1 \2 \3/p' /run/log)
   # The tests of the launcher skip themselves by a line, which must not happen here.
