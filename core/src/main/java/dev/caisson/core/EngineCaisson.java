@@ -11,6 +11,7 @@ import dev.caisson.api.RunResult;
 import dev.caisson.api.RunSpec;
 import dev.caisson.api.Sandbox;
 import dev.caisson.api.SandboxSpec;
+import dev.caisson.api.SandboxState;
 import dev.caisson.api.Tier;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -167,7 +168,11 @@ public final class EngineCaisson implements Caisson {
     public List<Sandbox> sandboxes() {
         lock.lock();
         try {
-            return List.copyOf(live.values());
+            // One that was closed is dead already; its last event may still be on its way.
+            return live.values().stream()
+                    .filter(sandbox -> !sandbox.ended() && sandbox.state() != SandboxState.ENDING)
+                    .<Sandbox>map(sandbox -> sandbox)
+                    .toList();
         } finally {
             lock.unlock();
         }
