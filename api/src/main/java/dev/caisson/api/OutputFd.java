@@ -6,6 +6,8 @@ public enum OutputFd {
     STDOUT("stdout"),
     /** Descriptor 2. */
     STDERR("stderr"),
+    /** Its terminal. */
+    PTY("pty"),
     /** A value of a newer version. */
     UNKNOWN("unknown");
 

@@ -1,0 +1,29 @@
+package dev.caisson.control;
+
+/** What a {@link Row} is. */
+public enum Kind {
+    TENANT("tenant"),
+    KEY("key"),
+    POLICY("policy"),
+    SANDBOX("sandbox"),
+    EXEC("exec"),
+    RUN("run"),
+    SNAPSHOT("snapshot"),
+    VOLUME("volume"),
+    POOL("pool"),
+    APPROVAL("approval"),
+    WEBHOOK("webhook"),
+    /** An answer that is replayed for an idempotency key. */
+    ANSWER("answer");
+
+    private final String value;
+
+    Kind(String value) {
+        this.value = value;
+    }
+
+    /** The word in the store. */
+    public String value() {
+        return value;
+    }
+}

@@ -1,0 +1,12 @@
+package dev.caisson.control;
+
+import java.io.IOException;
+
+/** Output that is kept of a sandbox, of all its execs. */
+public interface LogService {
+    /**
+     * Tells what is kept, in order of time, and what comes with {@code follow} until the sandbox
+     * ends; blocks.
+     */
+    void read(Caller caller, String sandbox, boolean follow, Follower follower) throws IOException;
+}

@@ -1,0 +1,32 @@
+package dev.caisson.control;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.core.Tunnel;
+import dev.caisson.v1.PortJson;
+import dev.caisson.v1.PortRequest;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Ports inside sandboxes. */
+public interface PortService {
+    /** Opens a port to clients: with a token, or to all where the policy allows that. */
+    PortJson open(Caller caller, String sandbox, PortRequest request);
+
+    /** The open ones. */
+    List<PortJson> list(Caller caller, String sandbox);
+
+    /** Closes it; what is connected is cut. */
+    void close(Caller caller, String sandbox, int port);
+
+    /** Connects to a port; for the sandbox's own tenant any port may be dialled. */
+    Tunnel dial(Caller caller, String sandbox, int port);
+
+    /**
+     * Connects for the proxy.
+     *
+     * @param token as presented; null: none
+     * @throws CaissonException {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#UNAUTHENTICATED}
+     */
+    Tunnel dialPublic(String sandbox, int port, @Nullable String token);
+}

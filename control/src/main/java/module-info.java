@@ -1,0 +1,13 @@
+/** Tenants, policies, quotas, leases, runs, pools, usage: the service without HTTP and SQL. */
+module dev.caisson.control {
+    requires transitive dev.caisson.core;
+    requires transitive dev.caisson.v1;
+    requires org.apache.commons.compress;
+    requires org.slf4j;
+    requires static transitive org.jspecify;
+
+    exports dev.caisson.control;
+
+    opens dev.caisson.control to
+            tools.jackson.databind;
+}

@@ -1,0 +1,8 @@
+package dev.caisson.v1;
+
+/**
+ * Moves the end of a sandbox.
+ *
+ * @param timeoutMillis from now
+ */
+public record ExtendRequest(long timeoutMillis) {}

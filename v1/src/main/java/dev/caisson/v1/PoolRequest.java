@@ -1,0 +1,21 @@
+package dev.caisson.v1;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A warm pool.
+ *
+ * @param name unique in the tenant
+ * @param template template
+ * @param tier tier
+ * @param limits of what is kept warm
+ * @param root {@code denied} or {@code allowed}
+ * @param size kept ready
+ */
+public record PoolRequest(
+        String name,
+        @Nullable String template,
+        @Nullable String tier,
+        @Nullable LimitsJson limits,
+        @Nullable String root,
+        int size) {}

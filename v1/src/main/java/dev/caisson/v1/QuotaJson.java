@@ -1,0 +1,33 @@
+package dev.caisson.v1;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Quotas of a tenant; absent: none.
+ *
+ * @param sandboxes alive at once
+ * @param createsPerMinute starts
+ * @param cpuSecondsPerHour CPU time
+ * @param memoryBytes of all living together
+ * @param diskBytes of all living, snapshots and volumes
+ * @param outputBytesPerHour of all execs
+ * @param execs at once
+ * @param pids of all living
+ * @param cpuMillis of all living, thousandths of a core
+ * @param weight share against other tenants, 1 to 1000
+ */
+public record QuotaJson(
+        @Nullable Long sandboxes,
+        @Nullable Long createsPerMinute,
+        @Nullable Long cpuSecondsPerHour,
+        @Nullable Long memoryBytes,
+        @Nullable Long diskBytes,
+        @Nullable Long outputBytesPerHour,
+        @Nullable Long execs,
+        @Nullable Long pids,
+        @Nullable Long cpuMillis,
+        @Nullable Integer weight) {
+    /** None. */
+    public static final QuotaJson NONE =
+            new QuotaJson(null, null, null, null, null, null, null, null, null, null);
+}

@@ -1,0 +1,11 @@
+/** The JSON forms of {@code /v1}. */
+module dev.caisson.v1 {
+    requires transitive dev.caisson.api;
+    requires transitive tools.jackson.databind;
+    requires static transitive org.jspecify;
+
+    exports dev.caisson.v1;
+
+    opens dev.caisson.v1 to
+            tools.jackson.databind;
+}
