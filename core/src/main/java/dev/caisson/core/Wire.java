@@ -60,6 +60,7 @@ final class Wire {
         return switch (fd) {
             case STDOUT -> OutputFd.STDOUT;
             case STDERR -> OutputFd.STDERR;
+            case PTY -> OutputFd.PTY;
             case UNRECOGNIZED -> throw new ProtocolException("Output of an unknown descriptor.");
         };
     }
