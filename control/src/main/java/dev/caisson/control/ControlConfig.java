@@ -16,6 +16,7 @@ import java.time.Duration;
  * @param runKept how long results and files of runs are kept by default
  * @param defaultTimeout life of a sandbox that asked for none
  * @param maxExecs at once on this server
+ * @param portsUrl where ports are served: {@code http://{port}-{id}.localhost:3901}; empty: nowhere
  */
 public record ControlConfig(
         Path data,
@@ -26,7 +27,8 @@ public record ControlConfig(
         Duration eventsKept,
         Duration runKept,
         Duration defaultTimeout,
-        int maxExecs) {
+        int maxExecs,
+        String portsUrl) {
 
     /** Two minutes of lease, 4 MiB of output, an hour of logs and runs, a day of rows. */
     public static ControlConfig of(Path data) {
@@ -39,6 +41,7 @@ public record ControlConfig(
                 Duration.ofDays(30),
                 Duration.ofHours(1),
                 Duration.ofMinutes(30),
-                4096);
+                4096,
+                "");
     }
 }
