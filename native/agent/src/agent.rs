@@ -156,6 +156,8 @@ impl Agent {
                     connection.writable |= ready.write;
                 }
             }
+            Source::Transfer(number) => self.transfer_ready(number, ready),
+            Source::Sudo | Source::SudoClient(_) | Source::SudoStatus(_) => {}
             Source::Status(key) => self.read_status(key),
             Source::Stdin(key) => {
                 if let Some(exec) = self.execs.get_mut(&key) {
@@ -200,6 +202,10 @@ impl Agent {
         let retained: usize = self.execs.values().map(|exec| exec.log.cost()).sum();
         let crowded = retained >= RETAINED;
         for exec in self.execs.values_mut() {
+            if exec.terminal {
+                exec.apply_size();
+                exec.hang_up_terminal(self.now);
+            }
             more |= exec.pump(&mut self.spare, crowded);
         }
         self.finish_drained();

@@ -8,7 +8,7 @@ use rustix::process::{WaitOptions, WaitStatus};
 use std::time::{Duration, Instant};
 
 /// How long pipes are read after the main process is gone.
-const DRAIN: Duration = Duration::from_secs(2);
+pub const DRAIN: Duration = Duration::from_secs(2);
 const FIRST_RETRY: Duration = Duration::from_millis(2);
 const LAST_RETRY: Duration = Duration::from_secs(2);
 /// A connection must say hello within this time.

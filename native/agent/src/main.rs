@@ -3,10 +3,12 @@
 //! One thread, one epoll loop. The contract with the launcher and the client is in `docs/wire.md`.
 
 mod agent;
+mod attributes;
 mod boot;
 mod change;
 mod child;
 mod connection;
+mod dial;
 mod error;
 mod exec;
 mod frames;
@@ -20,6 +22,7 @@ mod log;
 mod meters;
 mod paths;
 mod poll;
+mod pty;
 mod put;
 mod requests;
 mod sessions;
@@ -28,7 +31,10 @@ mod spawner;
 mod stdin;
 mod sys;
 mod transfers;
+mod users;
 mod walker;
+mod watch;
+mod watch_tree;
 
 use std::process::ExitCode;
 

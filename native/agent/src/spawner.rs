@@ -71,7 +71,8 @@ fn spawn(request: &spawn_request::SpawnRequest, fds: &[OwnedFd]) {
     let stdin = request.has_stdin.then(|| fds.next()).flatten();
     let memory = request.has_memory.then(|| fds.next()).flatten();
     let Some(program) = request.start.as_ref().and_then(|start| {
-        Program::new(start, families(request.families), [stdin, Some(stdout), Some(stderr)], status, memory)
+        let stdio = [stdin, Some(stdout), Some(stderr)];
+        Program::new(start, families(request.families), stdio, status, memory, request.terminal)
     }) else {
         return report(status, Stage::Exec, libc::EINVAL);
     };

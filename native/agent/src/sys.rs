@@ -55,6 +55,11 @@ pub fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>], flags: Send
     Ok(())
 }
 
+/// Writes what a stream socket takes; never raises SIGPIPE.
+pub fn send_some(socket: impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
+    rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+}
+
 fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
@@ -100,6 +105,13 @@ pub fn child_signals() -> Result<OwnedFd, Errno> {
     }
 }
 
+/// True when a change from uid 0 to another leaves the capabilities as they are.
+pub fn keeps_capabilities_of_root() -> bool {
+    // SAFETY: asks for a number.
+    let bits = unsafe { libc::prctl(libc::PR_GET_SECUREBITS, 0, 0, 0, 0) };
+    bits < 0 || bits & libc::SECBIT_NO_SETUID_FIXUP != 0
+}
+
 /// Default dispositions and an empty mask, as a new program expects them.
 pub fn reset_signals() {
     // SAFETY: plain calls on local memory. Numbers that cannot be set (KILL, STOP) answer an error, ignored. The raw call,
@@ -114,6 +126,25 @@ pub fn reset_signals() {
         libc::sigemptyset(&mut set);
         libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
     }
+}
+
+/// The other end of a terminal, by its master.
+pub fn terminal_peer(master: impl AsFd) -> Result<OwnedFd, Errno> {
+    let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
+    // SAFETY: TIOCGPTPEER takes open flags and returns a new descriptor or an error.
+    let fd = unsafe { libc::ioctl(master.as_fd().as_raw_fd(), libc::TIOCGPTPEER, flags) };
+    if fd < 0 {
+        return Err(last_errno());
+    }
+    // SAFETY: the kernel just made it; nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Sends a signal to the foreground of a terminal, by its master.
+pub fn signal_foreground(master: impl AsFd, signal: i32) {
+    const TIOCSIG: libc::c_ulong = 0x4004_5436;
+    // SAFETY: TIOCSIG takes a number.
+    unsafe { libc::ioctl(master.as_fd().as_raw_fd(), TIOCSIG, signal) };
 }
 
 /// Sends a signal by number; a process that is gone is no error.
