@@ -1,6 +1,7 @@
 //! From fork to execve. Everything that needs memory is prepared before the fork; the child makes system calls only.
 
 use crate::spawn_request::{Stage, Status};
+use crate::sys;
 use caisson_seccomp::Families;
 use caisson_wire::agent::ExecStart;
 use rustix::fd::{AsRawFd, BorrowedFd};
@@ -74,37 +75,17 @@ impl<'a> Program<'a> {
 
     /// Forks into `group` as a child of this process's parent.
     pub fn start_in(&self, group: BorrowedFd<'_>) -> Result<(), Errno> {
-        let args = libc::clone_args {
-            flags: CLONE_INTO_CGROUP | libc::CLONE_PARENT as u64,
-            pidfd: 0,
-            child_tid: 0,
-            parent_tid: 0,
-            // With CLONE_PARENT the signal is the spawner's own: SIGCHLD.
-            exit_signal: 0,
-            stack: 0,
-            stack_size: 0,
-            tls: 0,
-            set_tid: 0,
-            set_tid_size: 0,
-            cgroup: group.as_raw_fd() as u64,
-        };
-        // SAFETY: without CLONE_VM this is a fork; the spawner has one thread, and the child only makes system calls on
-        // memory prepared before, then leaves by execve or _exit.
-        match unsafe { libc::syscall(libc::SYS_clone3, &args, size_of_val(&args)) } {
-            0 => self.become_it(),
-            pid if pid > 0 => Ok(()),
-            _ => Err(last_errno()),
-        }
+        if fork_into(group)? { self.become_it() } else { Ok(()) }
     }
 
-    fn become_it(&self) -> ! {
+    /// In the forked child: becomes the command, or tells why not.
+    pub fn become_it(&self) -> ! {
         let failed = match self.prepare() {
             Ok(()) => Status { stage: Stage::Exec, value: self.exec() },
             Err((stage, errno)) => Status { stage, value: errno },
         };
         self.report(failed);
-        // SAFETY: _exit never returns and runs no handlers.
-        unsafe { libc::_exit(127) }
+        sys::exit_now(127)
     }
 
     /// Everything before execve, in an order in which each step still has the rights it needs.
@@ -195,6 +176,30 @@ impl<'a> Program<'a> {
         let bytes = status.to_bytes();
         // SAFETY: writes a local buffer of its own length.
         unsafe { libc::write(self.status.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
+    }
+}
+
+/// Forks into `group` as a child of this process's parent. True in the child.
+pub fn fork_into(group: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let args = libc::clone_args {
+        flags: CLONE_INTO_CGROUP | libc::CLONE_PARENT as u64,
+        pidfd: 0,
+        child_tid: 0,
+        parent_tid: 0,
+        // With CLONE_PARENT the signal is the spawner's own: SIGCHLD.
+        exit_signal: 0,
+        stack: 0,
+        stack_size: 0,
+        tls: 0,
+        set_tid: 0,
+        set_tid_size: 0,
+        cgroup: group.as_raw_fd() as u64,
+    };
+    // SAFETY: without CLONE_VM this is a fork of a process with one thread. The child leaves by execve or _exit.
+    match unsafe { libc::syscall(libc::SYS_clone3, &args, size_of_val(&args)) } {
+        0 => Ok(true),
+        pid if pid > 0 => Ok(false),
+        _ => Err(last_errno()),
     }
 }
 

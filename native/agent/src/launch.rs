@@ -47,8 +47,7 @@ impl Agent {
     /// Whether uid 0 may be used is the policy's to say.
     pub(crate) fn refuse_root(&self, uid: u32) -> Result<(), Refusal> {
         if uid == 0 && !self.sandbox.root {
-            let message = "the policy of this sandbox denies root (uid 0); run the command as an ordinary user";
-            return Err(Refusal::new(ErrorKind::ErrorPermission, message));
+            return Err(Refusal::new(ErrorKind::ErrorPermission, refused_root()));
         }
         Ok(())
     }
@@ -283,6 +282,11 @@ impl Agent {
             client.answer(exec.stream, Body::Error(refusal.into_message()));
         }
     }
+}
+
+/// The policy's no.
+pub fn refused_root() -> &'static str {
+    "the policy of this sandbox denies root (uid 0); run the command as an ordinary user"
 }
 
 enum LaunchError {

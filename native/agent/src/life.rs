@@ -23,6 +23,13 @@ pub struct Leftover {
     pub lingers: bool,
 }
 
+impl Leftover {
+    /// Its processes.
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+}
+
 impl Exec {
     /// Sends a signal to the main process or to everything.
     pub fn signal(&mut self, signal: i32, whole: bool) {
@@ -51,6 +58,9 @@ impl Agent {
         if self.find_pid(pid).is_none() {
             // Whoever dies after its start said its pid before.
             self.read_all_status();
+            if self.sudo_reaped(pid, status) {
+                return;
+            }
         }
         // Anybody else is an orphan of a user process.
         let Some(key) = self.find_pid(pid) else { return };
@@ -141,6 +151,7 @@ impl Agent {
             .chain(self.oom_checks.iter().copied())
             .chain(self.next_tick)
             .chain(self.link.rebuild_at)
+            .chain(self.sudo.again_at)
             .min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
@@ -154,6 +165,7 @@ impl Agent {
         }
         self.greeting.retain(|connection| now < connection.since + GREETING);
         self.rebuild_spawner();
+        self.run_sudo_timer();
         self.run_limit_timers();
     }
 

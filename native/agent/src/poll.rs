@@ -29,12 +29,14 @@ pub enum Source {
     Stderr(u64),
     /// A connection to a port, or a watch, by its number.
     Transfer(u64),
-    /// The socket of `sudo`.
-    Sudo,
-    /// A connection to it, by its number.
-    SudoClient(u64),
-    /// The status pipe of a command that it starts.
+    /// The socket that `sudo` connects to.
+    Door,
+    /// The channel to the doorman.
+    Doorman,
+    /// The status pipe of a command of `sudo`.
     SudoStatus(u64),
+    /// Signals for it.
+    SudoSignals(u64),
 }
 
 const KIND_SHIFT: u32 = 56;
@@ -53,9 +55,10 @@ impl Source {
             Self::Stdout(id) => (7, id),
             Self::Stderr(id) => (8, id),
             Self::Transfer(id) => (9, id),
-            Self::Sudo => (10, 0),
-            Self::SudoClient(id) => (11, id),
+            Self::Door => (10, 0),
+            Self::Doorman => (11, 0),
             Self::SudoStatus(id) => (12, id),
+            Self::SudoSignals(id) => (13, id),
         };
         kind << KIND_SHIFT | id & ID_MASK
     }
@@ -73,9 +76,10 @@ impl Source {
             7 => Self::Stdout(id),
             8 => Self::Stderr(id),
             9 => Self::Transfer(id),
-            10 => Self::Sudo,
-            11 => Self::SudoClient(id),
+            10 => Self::Door,
+            11 => Self::Doorman,
             12 => Self::SudoStatus(id),
+            13 => Self::SudoSignals(id),
             _ => return None,
         })
     }

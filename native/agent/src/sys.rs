@@ -60,6 +60,24 @@ pub fn send_some(socket: impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
     rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
 }
 
+/// False when the process that connected is known to be gone.
+pub fn peer_lives(socket: impl AsFd) -> bool {
+    const SO_PEERPIDFD: i32 = 77;
+    let mut fd: libc::c_int = -1;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the pointers are to locals of the length told.
+    let got = unsafe { libc::getsockopt(socket, libc::SOL_SOCKET, SO_PEERPIDFD, (&raw mut fd).cast(), &mut length) };
+    if got < 0 {
+        // A kernel before 6.5 has no such question; a process that is gone has no descriptor.
+        return last_errno() == Errno::NOPROTOOPT;
+    }
+    // SAFETY: the kernel just made it; nobody else owns it.
+    let pidfd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let mut poll = [rustix::event::PollFd::new(&pidfd, rustix::event::PollFlags::IN)];
+    rustix::event::poll(&mut poll, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
+}
+
 fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
@@ -112,6 +130,45 @@ pub fn keeps_capabilities_of_root() -> bool {
     bits < 0 || bits & libc::SECBIT_NO_SETUID_FIXUP != 0
 }
 
+/// Blocks the signals and returns a descriptor that tells of them.
+pub fn take_signals(signals: &[i32]) -> Result<OwnedFd, Errno> {
+    // SAFETY: a zeroed sigset_t is valid memory for sigemptyset and sigaddset; the pointers live for the calls.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in signals {
+            libc::sigaddset(&mut set, *signal);
+        }
+        if libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) != 0 {
+            return Err(last_errno());
+        }
+        let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 { Err(last_errno()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+}
+
+/// The next signal of such a descriptor.
+pub fn next_signal(signals: &OwnedFd) -> Option<u8> {
+    let mut record = [0u8; size_of::<libc::signalfd_siginfo>()];
+    match rustix::io::read(signals, &mut record) {
+        // The number stands first, in the machine's order.
+        Ok(1..) => u8::try_from(u32::from_ne_bytes(*record.first_chunk()?)).ok(),
+        _ => None,
+    }
+}
+
+/// Ends this process by a signal; returns when it is one that does not end a process.
+pub fn die_of(signal: i32) {
+    // SAFETY: plain calls on local memory.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut set);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
+        libc::raise(signal);
+    }
+}
+
 /// Default dispositions and an empty mask, as a new program expects them.
 pub fn reset_signals() {
     // SAFETY: plain calls on local memory. Numbers that cannot be set (KILL, STOP) answer an error, ignored. The raw call,
@@ -152,6 +209,14 @@ pub fn kill(pid: i32, signal: i32) {
     if pid > 0 {
         // SAFETY: kill takes two integers.
         unsafe { libc::kill(pid, signal) };
+    }
+}
+
+/// Sends a signal to the process group that a session began with.
+pub fn kill_session(leader: i32, signal: i32) {
+    if leader > 1 {
+        // SAFETY: kill takes two integers.
+        unsafe { libc::kill(-leader, signal) };
     }
 }
 
