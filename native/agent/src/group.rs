@@ -58,14 +58,23 @@ impl Group {
 
     /// Sends a signal to every process that is there now.
     pub fn signal(&self, signal: i32) {
-        let Some(fd) = reader(&self.v2, "cgroup.procs") else { return };
+        for pid in self.pids() {
+            sys::kill(pid, signal);
+        }
+    }
+
+    /// The processes that are there now.
+    pub fn pids(&self) -> Vec<i32> {
+        let Some(fd) = reader(&self.v2, "cgroup.procs") else { return Vec::new() };
         let mut text = Vec::new();
         while let Ok(1..) = rustix::io::read(&fd, rustix::buffer::spare_capacity(reserved(&mut text))) {}
-        for line in text.split(|b| *b == b'\n') {
-            if let Some(pid) = std::str::from_utf8(line).ok().and_then(|pid| pid.parse().ok()) {
-                sys::kill(pid, signal);
-            }
-        }
+        text.split(|b| *b == b'\n').filter_map(|line| std::str::from_utf8(line).ok()?.parse().ok()).collect()
+    }
+
+    /// What a further process of the group writes "0" to, when the group has memory of its own.
+    pub fn join_memory(&self) -> Result<Option<OwnedFd>, Errno> {
+        let Some(folder) = &self.v1_memory else { return Ok(None) };
+        openat(folder, "cgroup.procs", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).map(Some)
     }
 
     /// Processor time of everything that ran in it, in microseconds.
