@@ -121,6 +121,7 @@ impl Agent {
                 self.refuse_many_walks()?;
                 Ok(change::remove(request)?.map(|remover| Transfer::Remove(Box::new(remover))))
             }
+            Some(_) => Err(Refusal::new(ErrorKind::ErrorInvalid, "not done by this agent")),
             None => Err(change::nothing()),
         }
     }
