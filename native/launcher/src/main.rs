@@ -2,22 +2,30 @@
 //! them. `docs/launcher.md` tells how; the order here is the order of a start.
 
 mod cgroup;
+mod change;
 mod confine;
 mod conn;
+mod deadlines;
 mod disk;
 mod error;
+mod freeze;
 mod host;
 mod ids;
 mod janitor;
 mod journal;
 mod life;
+mod observe;
 mod project;
 mod request;
 mod sandbox;
+mod save;
 mod seat;
 mod server;
 mod setup;
+mod store;
 mod sys;
+mod volume;
+mod worker;
 
 use crate::error::{Doing, Error, Result};
 use caisson_wire::launcher as wire;
@@ -26,8 +34,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
-const USAGE: &str = "usage: caisson-launcher --socket PATH --agent PATH [--state DIR] [--run DIR] [--exit-with-stdin] [--allow-uid N]… [--socket-group GID]";
+const USAGE: &str = "usage: caisson-launcher --socket PATH --agent PATH [--state DIR] [--run DIR] [--exit-with-stdin] [--allow-uid N]… [--socket-group GID] [--exit-when-idle SECONDS]";
 /// The disk that most sandboxes ask for; a few of them are kept ready.
 const USUAL_DISK: disk::Shape = disk::Shape { bytes: 1 << 30, inodes: 131_072 };
 /// Exit status when the host cannot do what is needed; the reason is one line of JSON on stderr.
@@ -41,6 +50,7 @@ struct Options {
     exit_with_stdin: bool,
     allowed: Vec<u32>,
     group: Option<u32>,
+    exit_when_idle: Option<Duration>,
 }
 
 fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
@@ -53,6 +63,7 @@ fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Option
         exit_with_stdin: false,
         allowed: vec![0],
         group: None,
+        exit_when_idle: None,
     };
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
@@ -69,6 +80,10 @@ fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Option
             "--socket-group" => {
                 let gid = value()?.parse().map_err(|_| "--socket-group takes a numeric group id".to_string())?;
                 options.group = Some(gid);
+            }
+            "--exit-when-idle" => {
+                let seconds = value()?.parse().map_err(|_| "--exit-when-idle takes whole seconds".to_string())?;
+                options.exit_when_idle = Some(Duration::from_secs(seconds));
             }
             _ => return Err(format!("unknown option {arg}")),
         }
@@ -124,6 +139,8 @@ fn run(options: &Options) -> Result<()> {
     host::enter(&template.skeleton, &options.run, &[&options.state, &options.run])?;
     confine::confine()?;
     let ids = ids::Ids::open(&options.run)?;
+    let snapshots = store::Store::open(&options.state, "snapshots", "snapshot")?;
+    let volumes = store::Store::open(&options.state, "volumes", "volume")?;
     let stock = disk::Stock::start(&options.state, USUAL_DISK)?;
     let janitor = janitor::Janitor::start(Arc::clone(&cgroups))?;
     let stdin = if options.exit_with_stdin { Some(stdin_copy()?) } else { None };
@@ -141,6 +158,9 @@ fn run(options: &Options) -> Result<()> {
         by_group: options.group.is_some(),
         state: options.state.clone(),
         degraded: template.warnings,
+        snapshots,
+        volumes,
+        exit_when_idle: options.exit_when_idle,
     };
     let server = server::Server::new(parts)?;
     let _ = writeln!(std::io::stdout(), "ready");

@@ -255,7 +255,7 @@ fn remove_project(parent: BorrowedFd<'_>, name: &str) -> io::Result<()> {
 
 /// Removes everything in `top`. Folders are not walked down but moved up to `top`, so that no tree is too deep, and no path
 /// has more than one component; links are never followed.
-fn empty(top: BorrowedFd<'_>) -> io::Result<()> {
+pub fn empty(top: BorrowedFd<'_>) -> io::Result<()> {
     let mut number = 0u64;
     loop {
         let entries = some_entries(top)?;
