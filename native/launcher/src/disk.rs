@@ -229,8 +229,15 @@ pub fn mount_image(image: &OwnedFd, read_only: bool, durable: bool) -> Result<(O
     Ok((mount, format!("7:{number}")))
 }
 
+/// Writes out all that belongs to the file system behind a mount.
+pub fn sync(mount: &OwnedFd) -> io::Result<()> {
+    // The descriptor of a mount is none to work with.
+    let root = rustix::fs::openat(mount, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok(rustix::fs::syncfs(root)?)
+}
+
 /// The path of an open file for the programs that we start.
-fn path_of(file: &OwnedFd) -> String {
+pub fn path_of(file: &OwnedFd) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
 }
 

@@ -18,7 +18,7 @@ use crate::sys;
 use crate::volume::{Attached, answer_with, attach};
 use caisson_wire::launcher::{self as wire, reply};
 use rustix::fs::{AtFlags, Mode, OFlags};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,7 +68,7 @@ impl Still {
     /// A copy of the disk as it is now.
     fn copy(&self) -> Result<OwnedFd> {
         let _stopped = Stopped::new(&self.process)?;
-        rustix::fs::syncfs(&self.mount).doing(|| "write the disk out".into())?;
+        disk::sync(&self.mount).doing(|| "write the disk out".into())?;
         let copy = match &self.image {
             Some(image) => {
                 let copy = self.store.unnamed(0)?;
@@ -91,12 +91,11 @@ impl Still {
         let metadata = (self.shape.inodes * INODE_BYTES + self.shape.bytes / 32 + (4 << 20)) & !4095;
         mkfs(Shape { bytes: self.shape.bytes + metadata, inodes: self.shape.inodes + 64 }, &image, &disk::OPTIONS)?;
         let (mount, _) = mount_image(&image, false, false)?;
-        let own = |fd: &OwnedFd| format!("/proc/{}/fd/{}", std::process::id(), fd.as_raw_fd());
         let output = Command::new("/usr/bin/cp")
             .env_clear()
             .args(["-a", "--sparse=always", "--"])
-            .arg(format!("{}/u", own(&self.mount)))
-            .arg(format!("{}/", own(&mount)))
+            .arg(format!("{}/u", disk::path_of(&self.mount)))
+            .arg(format!("{}/", disk::path_of(&mount)))
             .output()
             .doing(|| "run cp".into())?;
         if !output.status.success() {
@@ -109,7 +108,7 @@ impl Still {
             .remedy("a name that is deeper than 4096 bytes cannot be saved; remove it and try again"));
         }
         rustix::fs::mkdirat(&mount, "w", Mode::RWXU).doing(|| "make a folder on the copy".into())?;
-        rustix::fs::syncfs(&mount).doing(|| "write the copy out".into()).map_err(no_room)?;
+        disk::sync(&mount).doing(|| "write the copy out".into()).map_err(no_room)?;
         Ok(image)
     }
 }
@@ -125,7 +124,7 @@ fn tidy(image: &OwnedFd) -> Result<()> {
     project::empty(work.as_fd()).doing(step)?;
     let _ = rustix::fs::unlinkat(&mount, MEMINFO, AtFlags::empty());
     drop(work);
-    rustix::fs::syncfs(&mount).doing(step).map_err(no_room)
+    disk::sync(&mount).doing(step).map_err(no_room)
 }
 
 impl Server {

@@ -45,6 +45,14 @@ pub fn agent_path() -> Option<PathBuf> {
     path.exists().then_some(path)
 }
 
+/// A folder of its own for a launcher's folders.
+pub fn fresh_base() -> PathBuf {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    // Not below /tmp where that is a tmpfs: a kernel before 6.3 cannot map its owners.
+    let folder = std::env::var_os("CAISSON_TEST_FOLDER").map_or_else(|| "/tmp".into(), PathBuf::from);
+    folder.join(format!("caisson-test-{}-{number}", std::process::id()))
+}
+
 pub struct Launcher {
     pub child: Child,
     pub socket: PathBuf,
@@ -55,29 +63,30 @@ pub struct Launcher {
 
 impl Launcher {
     pub fn start() -> Self {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        // Not below /tmp where that is a tmpfs: a kernel before 6.3 cannot map its owners.
-        let folder = std::env::var_os("CAISSON_TEST_FOLDER").map_or_else(|| "/tmp".into(), PathBuf::from);
-        let base = folder.join(format!("caisson-test-{}-{number}", std::process::id()));
-        Self::start_in(&base)
+        Self::start_in(&fresh_base())
+    }
+
+    /// With more options.
+    pub fn start_as(base: &Path, more: &[&str]) -> Self {
+        let (run, state) = (base.join("run"), base.join("state"));
+        std::fs::create_dir_all(base).unwrap();
+        let socket = run.join("s/launcher.sock");
+        Self::start_with(run, state, socket, more)
     }
 
     /// With folders in `base`, which another launcher may have used before.
     pub fn start_in(base: &Path) -> Self {
-        let (run, state) = (base.join("run"), base.join("state"));
-        std::fs::create_dir_all(base).unwrap();
-        let socket = run.join("s/launcher.sock");
-        Self::start_with(run, state, socket)
+        Self::start_as(base, &[])
     }
 
     /// A second one on the folders of the first.
     pub fn start_beside(first: &Self) -> Self {
-        let mut second = Self::start_with(first.run.clone(), first.state.clone(), first.run.join("s/second.sock"));
+        let mut second = Self::start_with(first.run.clone(), first.state.clone(), first.run.join("s/second.sock"), &[]);
         second.keep = true;
         second
     }
 
-    fn start_with(run: PathBuf, state: PathBuf, socket: PathBuf) -> Self {
+    fn start_with(run: PathBuf, state: PathBuf, socket: PathBuf, more: &[&str]) -> Self {
         let program = std::env::var_os("CAISSON_LAUNCHER")
             .map_or_else(|| env!("CARGO_BIN_EXE_caisson-launcher").into(), PathBuf::from);
         let mut child = Command::new(program)
@@ -89,6 +98,7 @@ impl Launcher {
             .arg(&run)
             .arg("--state")
             .arg(&state)
+            .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -200,6 +210,54 @@ impl Client {
         match self.call(request::Body::Create(create)) {
             reply::Body::Created(created) => created,
             other => panic!("{other:?} after {:?}", self.events),
+        }
+    }
+
+    /// What is answered by `Done`.
+    pub fn done(&mut self, body: request::Body) {
+        let reply = self.call(body);
+        assert!(matches!(reply, reply::Body::Done(_)), "{reply:?} after {:?}", self.events);
+    }
+
+    /// What is refused, and why.
+    pub fn refused(&mut self, body: request::Body) -> wire::Error {
+        match self.call(body) {
+            reply::Body::Error(error) => error,
+            other => panic!("accepted: {other:?}"),
+        }
+    }
+
+    pub fn freeze(&mut self, id: &str) {
+        self.done(request::Body::Freeze(wire::Freeze { sandbox: id.into() }));
+    }
+
+    pub fn thaw(&mut self, id: &str) {
+        self.done(request::Body::Thaw(wire::Thaw { sandbox: id.into() }));
+    }
+
+    pub fn observe(&mut self, id: &str) -> wire::Observed {
+        match self.call(request::Body::Observe(wire::Observe { sandbox: id.into() })) {
+            reply::Body::Observed(observed) => observed,
+            other => panic!("{other:?} after {:?}", self.events),
+        }
+    }
+
+    pub fn list(&mut self) -> Vec<wire::Living> {
+        match self.call(request::Body::List(wire::List {})) {
+            reply::Body::Listed(listed) => listed.living,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Waits for the event that tells of a sandbox's end.
+    pub fn ended(&mut self, id: &str) -> wire::Ended {
+        loop {
+            if let Some(at) = self.events.iter().position(|e| e.sandbox == id) {
+                return self.events.remove(at);
+            }
+            if let Some(reply::Body::Ended(ended)) = self.receive().expect("the launcher closed").body {
+                self.events.push(ended);
+            }
         }
     }
 
