@@ -57,7 +57,8 @@ pub struct Disk {
     pub image: Option<OwnedFd>,
     /// What it was made with.
     pub shape: Shape,
-    folder: Option<Folder>,
+    /// The folder, when it is one, with its owners as seen inside.
+    pub folder: Option<Folder>,
 }
 
 /// Which disk is wanted.
@@ -131,13 +132,17 @@ impl Maker {
         let blank = self.blank(shape)?;
         let from = rustix::fs::open(&blank, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
             .doing(|| format!("open the blank disk {}", blank.display()))?;
-        self.copy_of(&from, shape)
+        self.start_with(&from, shape, None)
     }
 
-    /// A disk that begins as a copy of this image.
+    /// A disk that begins as a copy of this image, where the host has room for it.
     pub fn copy_of(&self, from: &OwnedFd, shape: Shape) -> Result<Disk> {
+        self.start_with(from, shape, Some(&self.folder))
+    }
+
+    fn start_with(&self, from: &OwnedFd, shape: Shape, room: Option<&Path>) -> Result<Disk> {
         let image = unnamed(&self.folder).doing(|| format!("make a file in {}", self.folder.display()))?;
-        copy_sparse(from, &image, &self.folder)?;
+        copy_sparse(from, &image, room)?;
         let (mount, device) = mount_image(&image, false, false)?;
         Ok(Disk { mount, device: Some(device), image: Some(image), shape, folder: None })
     }
@@ -187,28 +192,31 @@ pub fn spare(folder: &Path, bytes: u64) -> Result<()> {
     .remedy("make room on the disk of the state folder"))
 }
 
-/// Copies what is allocated of an image into an empty file in `folder`; shares it where the file system can.
-pub fn copy_sparse(from: &OwnedFd, to: &OwnedFd, folder: &Path) -> Result<()> {
+/// Copies what is allocated of an image into an empty file; shares it where the file system can. Where it cannot, the disk
+/// of `room` must have room for it.
+pub fn copy_sparse(from: &OwnedFd, to: &OwnedFd, room: Option<&Path>) -> Result<()> {
     if rustix::fs::ioctl_ficlone(to, from).is_ok() {
         return Ok(());
     }
-    spare(folder, allocated(from))?;
-    let copy = || -> io::Result<()> {
-        let size = rustix::fs::fstat(from)?.st_size as u64;
-        rustix::fs::ftruncate(to, size)?;
-        let mut at = 0;
-        while at < size {
-            let start = match rustix::fs::seek(from, rustix::fs::SeekFrom::Data(at)) {
-                Err(rustix::io::Errno::NXIO) => break,
-                other => other?,
-            };
-            let end = rustix::fs::seek(from, rustix::fs::SeekFrom::Hole(start))?;
-            copy_range(from.as_fd(), to.as_fd(), start, end)?;
-            at = end;
-        }
-        Ok(())
-    };
-    copy().doing(|| "copy the image of a disk".into())
+    room.map_or(Ok(()), |folder| spare(folder, allocated(from)))?;
+    copy_data(from, to).doing(|| "copy the image of a disk".into())
+}
+
+/// Copies the bytes of a file into an empty one; holes stay holes.
+pub fn copy_data(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
+    let size = rustix::fs::fstat(from)?.st_size as u64;
+    rustix::fs::ftruncate(to, size)?;
+    let mut at = 0;
+    while at < size {
+        let start = match rustix::fs::seek(from, rustix::fs::SeekFrom::Data(at)) {
+            Err(rustix::io::Errno::NXIO) => break,
+            other => other?,
+        };
+        let end = rustix::fs::seek(from, rustix::fs::SeekFrom::Hole(start))?;
+        copy_range(from.as_fd(), to.as_fd(), start, end)?;
+        at = end;
+    }
+    Ok(())
 }
 
 /// Mounts an image detached, on a loop device of its own that goes with the mount; with the device's `major:minor`.
@@ -236,8 +244,18 @@ pub fn sync(mount: &OwnedFd) -> io::Result<()> {
     Ok(rustix::fs::syncfs(root)?)
 }
 
+/// Gives the blocks of what was removed back to the image, and with them what was in it.
+pub fn trim(mount: &OwnedFd) -> io::Result<()> {
+    const FITRIM: u64 = 0xc018_5879;
+    let root = rustix::fs::openat(mount, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    // struct fstrim_range of linux/fs.h: start, length, shortest run.
+    let mut range = [0u64, u64::MAX, 0];
+    // SAFETY: three u64 have the layout of struct fstrim_range.
+    unsafe { sys::ioctl_struct(root.as_fd(), FITRIM, &mut range) }
+}
+
 /// The path of an open file for the programs that we start.
-pub fn path_of(file: &OwnedFd) -> String {
+fn path_of(file: &OwnedFd) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
 }
 

@@ -24,6 +24,7 @@ mod server;
 mod setup;
 mod store;
 mod sys;
+mod tree;
 mod volume;
 mod worker;
 

@@ -150,6 +150,11 @@ impl Drop for Projects {
 }
 
 impl Folder {
+    /// The folder itself, whose owners no mount maps.
+    pub fn open(&self) -> io::Result<OwnedFd> {
+        open_folder(self.parent.as_fd(), &self.name)
+    }
+
     /// Removes it with all that is in it, and its limit. Fails while somebody still holds a file of it.
     pub fn remove(mut self) -> io::Result<()> {
         self.removed = true;

@@ -15,11 +15,11 @@ use crate::server::{Server, no_sandbox};
 use crate::setup::MEMINFO;
 use crate::store::{Meta, Store, no_room};
 use crate::sys;
+use crate::tree;
 use crate::volume::{Attached, answer_with, attach};
 use caisson_wire::launcher::{self as wire, reply};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -29,12 +29,18 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What ext4 keeps of each inode.
 const INODE_BYTES: u64 = 256;
 
+/// Where the bytes of a disk are.
+enum Source {
+    Image(OwnedFd),
+    Folder(OwnedFd),
+}
+
 /// The disk of a sandbox that stands still. Copies of descriptors, since the sandbox may end meanwhile.
 struct Still {
     store: Store,
     process: OwnedFd,
     mount: OwnedFd,
-    image: Option<OwnedFd>,
+    source: Source,
     shape: Shape,
     ending: Arc<AtomicBool>,
 }
@@ -69,13 +75,13 @@ impl Still {
     fn copy(&self) -> Result<OwnedFd> {
         let _stopped = Stopped::new(&self.process)?;
         disk::sync(&self.mount).doing(|| "write the disk out".into())?;
-        let copy = match &self.image {
-            Some(image) => {
+        let copy = match &self.source {
+            Source::Image(image) => {
                 let copy = self.store.unnamed(0)?;
-                copy_sparse(image, &copy, self.store.path()).map_err(no_room)?;
+                copy_sparse(image, &copy, Some(self.store.path())).map_err(no_room)?;
                 copy
             }
-            None => self.copy_folder()?,
+            Source::Folder(folder) => self.copy_folder(folder)?,
         };
         let ended = self.ending.load(Ordering::SeqCst) || !matches!(sys::is_stopped(self.process.as_fd()), Ok(true));
         if ended {
@@ -85,36 +91,26 @@ impl Still {
     }
 
     /// The folder of a disk with a project quota becomes an image, a little larger, since a quota counts no metadata.
-    fn copy_folder(&self) -> Result<OwnedFd> {
+    fn copy_folder(&self, folder: &OwnedFd) -> Result<OwnedFd> {
         let used = rustix::fs::fstatvfs(&self.mount).map_or(0, |s| (s.f_blocks - s.f_bfree) * s.f_frsize);
         let image = self.store.unnamed(used)?;
         let metadata = (self.shape.inodes * INODE_BYTES + self.shape.bytes / 32 + (4 << 20)) & !4095;
         mkfs(Shape { bytes: self.shape.bytes + metadata, inodes: self.shape.inodes + 64 }, &image, &disk::OPTIONS)?;
         let (mount, _) = mount_image(&image, false, false)?;
-        let output = Command::new("/usr/bin/cp")
-            .env_clear()
-            .args(["-a", "--sparse=always", "--"])
-            .arg(format!("{}/u", disk::path_of(&self.mount)))
-            .arg(format!("{}/", disk::path_of(&mount)))
-            .output()
-            .doing(|| "run cp".into())?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let last = said.trim().lines().last().unwrap_or_default().chars().filter(|c| !c.is_control()).take(200);
-            return Err(Error::new(
-                wire::ErrorKind::ErrorSetup,
-                format!("the files of the disk could not be copied: {}", last.collect::<String>()),
-            )
-            .remedy("a name that is deeper than 4096 bytes cannot be saved; remove it and try again"));
-        }
+        let copied = || -> std::io::Result<()> {
+            rustix::fs::mkdirat(&mount, "u", Mode::RWXU)?;
+            let scratch = tree::open_folder(&mount, ".")?;
+            tree::copy(tree::open_folder(folder, "u")?, tree::open_folder(&mount, "u")?, scratch.as_fd())
+        };
+        copied().doing(|| "copy the files of the disk".into()).map_err(no_room)?;
         rustix::fs::mkdirat(&mount, "w", Mode::RWXU).doing(|| "make a folder on the copy".into())?;
         disk::sync(&mount).doing(|| "write the copy out".into()).map_err(no_room)?;
         Ok(image)
     }
 }
 
-/// Makes of a copy what a sandbox can start with: checked, without open files that had no name, and without what belongs to
-/// a mount.
+/// Makes of a copy what a sandbox can start with: checked, without open files that had no name, without the bytes of removed
+/// files, and without what belongs to a mount.
 fn tidy(image: &OwnedFd) -> Result<()> {
     check(image, "-y")?;
     let (mount, _) = mount_image(image, false, false)?;
@@ -124,6 +120,8 @@ fn tidy(image: &OwnedFd) -> Result<()> {
     project::empty(work.as_fd()).doing(step)?;
     let _ = rustix::fs::unlinkat(&mount, MEMINFO, AtFlags::empty());
     drop(work);
+    // Where the host's file system cannot make holes it stays as large as it is.
+    let _ = disk::trim(&mount);
     disk::sync(&mount).doing(step).map_err(no_room)
 }
 
@@ -275,11 +273,16 @@ impl Server {
 fn still(sandbox: &Sandbox, store: &Store) -> Result<Still> {
     let (Some(process), Some(disk)) = (&sandbox.process, &sandbox.disk) else { return Err(no_sandbox(&sandbox.id)) };
     let copy = |fd: &OwnedFd| rustix::io::fcntl_dupfd_cloexec(fd, 3).doing(|| "copy a descriptor".into());
+    let source = match (&disk.image, &disk.folder) {
+        (Some(image), _) => Source::Image(copy(image)?),
+        (None, Some(folder)) => Source::Folder(folder.open().doing(|| "open the disk".into())?),
+        (None, None) => return Err(no_sandbox(&sandbox.id)),
+    };
     Ok(Still {
         store: store.clone(),
         process: copy(process)?,
         mount: copy(&disk.mount)?,
-        image: disk.image.as_ref().map(copy).transpose()?,
+        source,
         shape: disk.shape,
         ending: Arc::clone(&sandbox.ending),
     })

@@ -5,7 +5,7 @@ mod common;
 
 use caisson_wire::launcher::{self as wire, reply, request};
 use common::agent::{Agent, shell};
-use common::{Census, Client, Launcher, alive, create, eventually_equal, id, skipped, wait_until};
+use common::{Census, Client, Launcher, alive, create, eventually_equal, fresh_base, id, skipped, wait_until};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -80,7 +80,7 @@ fn a_sandbox_starts_from_a_snapshot_and_shares_nothing_with_it() {
         truncate -s 100M sparse; : > empty";
     let script = agent.sh(script);
     assert!(script.ended.exit_code == 0, "{script:?}");
-    let counter = agent.start(shell("echo up; i=0; while :; do i=$((i+1)); echo $i >> log; done"));
+    let counter = agent.start(shell("echo 0 > log; echo up; i=0; while :; do i=$((i+1)); echo $i >> log; done"));
     agent.first_output(counter);
     let saved = save(&mut client, &first, &snapshot);
     assert!(saved.bytes > 0 && saved.bytes < 64 * MIB, "sparse: {saved:?}");
@@ -135,6 +135,8 @@ fn what_a_sandbox_leaves_in_a_snapshot_leads_nowhere() {
     client.create_as(from(&snapshot, &second));
     let observed = client.observe(&second);
     assert!(observed.disk_used_bytes + 19 * MIB < used, "what had no name is gone: {used} and {observed:?}");
+    let image = std::fs::metadata(launcher.state.join(format!("snapshots/{snapshot}.img"))).unwrap();
+    assert!(std::os::unix::fs::MetadataExt::blocks(&image) * 512 < 19 * MIB, "its bytes, too");
     assert!(Agent::connect(&launcher, &second).sh("[ -p fifo ] && [ -L up ]").is_fine());
     // A volume goes through no link that lies in its way.
     make(&mut client, &volume);
@@ -295,7 +297,7 @@ fn a_volume_keeps_what_was_written_and_belongs_to_the_user_inside() {
         client.create_as(with(&volume, "/srv/deep/data", false, &id));
         let mut agent = Agent::connect(&launcher, &id);
         let script = "cd /srv/deep/data; stat -c '%u %g' .; ls -A | wc -l; echo x > f$(ls -A | wc -l)
-            grep -c ' /srv/deep/data .*nosuid,nodev' /proc/self/mounts; cp /bin/sh s; chmod 4755 s; ./s -c 'id -u'; rm s";
+            grep -c ' /srv/deep/data .*nosuid,nodev' /proc/self/mounts; cp /bin/sh sh; chmod 4755 sh; ./sh -c 'id -u'; rm sh";
         let shown = agent.sh(script);
         assert_eq!(shown.stdout, format!("1000 1000\n{round}\n1\n1000\n"), "{shown:?}");
         let full = agent.sh(
@@ -385,4 +387,107 @@ fn volumes_of_a_bad_name_size_or_place_are_refused() {
     let error = client.refused(request::Body::Create(with(&id(), "/data", false, &id())));
     assert_eq!(error.kind(), wire::ErrorKind::ErrorNotFound);
     client.create_as(with(&volume, "/data", false, &id()));
+}
+
+#[test]
+fn what_one_user_has_does_not_exist_for_another() {
+    if skipped("what_one_user_has_does_not_exist_for_another") {
+        return;
+    }
+    let launcher = Launcher::start_as(&fresh_base(), &["--allow-uid", "4001", "--allow-uid", "4002"]);
+    let (mut owner, mut other, mut root) = (launcher.client_of(4001), launcher.client_of(4002), launcher.client());
+    let (sandbox, snapshot, volume) = (id(), id(), id());
+    let lease = wire::Create { leased: true, lease_millis: 60_000, ..create(&sandbox) };
+    owner.create_as(lease);
+    save(&mut owner, &sandbox, &snapshot);
+    make(&mut owner, &volume);
+    let limits = create("x").limits;
+    for body in [
+        request::Body::Freeze(wire::Freeze { sandbox: sandbox.clone() }),
+        request::Body::Thaw(wire::Thaw { sandbox: sandbox.clone() }),
+        request::Body::Observe(wire::Observe { sandbox: sandbox.clone() }),
+        request::Body::SetLimits(wire::SetLimits { sandbox: sandbox.clone(), limits }),
+        save_of(&sandbox, &id()),
+        request::Body::DropSnapshot(wire::DropSnapshot { snapshot: snapshot.clone() }),
+        request::Body::DropVolume(wire::DropVolume { volume: volume.clone() }),
+        request::Body::Create(from(&snapshot, &id())),
+        request::Body::Create(with(&volume, "/data", true, &id())),
+    ] {
+        let error = other.refused(body.clone());
+        assert_eq!(error.kind(), wire::ErrorKind::ErrorNotFound, "{body:?}: {error:?}");
+    }
+    assert!(snapshots(&mut other).is_empty() && volumes(&mut other).is_empty() && other.list().is_empty());
+    let renew = wire::RenewMany { sandboxes: vec![sandbox.clone()], lease_millis: 1 };
+    other.done(request::Body::RenewMany(renew));
+    assert_eq!(other.ended(&sandbox).reason(), wire::EndReason::EndUnknown, "it is as if it were gone");
+    std::thread::sleep(Duration::from_millis(100));
+    for client in [&mut owner, &mut root] {
+        assert!(client.list()[0].lease_left_millis > 1000);
+        assert_eq!((snapshots(client).len(), volumes(client).len()), (1, 1), "control: its owner and root see it");
+    }
+    root.create_as(wire::Create { snapshot, ..with(&volume, "/data", true, &id()) });
+}
+
+/// A folder on a small disk of its own; unmounted when it goes.
+struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    fn mount(bytes: u64) -> Option<Self> {
+        let base = fresh_base();
+        let point = base.with_extension("mnt");
+        std::fs::create_dir_all(&point).unwrap();
+        std::fs::File::create(&base).unwrap().set_len(bytes).unwrap();
+        let run = |program: &str, args: &[&str], last: &Path| {
+            std::process::Command::new(program).args(args).arg(&base).arg(last).status().is_ok_and(|s| s.success())
+        };
+        let made = run("/usr/sbin/mke2fs", &["-q", "-F", "-t", "ext4", "-m", "0", "-b", "4096"], Path::new("184320"))
+            && run("mount", &["-o", "loop"], &point);
+        let _ = std::fs::remove_file(&base);
+        made.then_some(Self(point))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_full_host_is_a_refusal_that_leaves_nothing() {
+    if skipped("a_full_host_is_a_refusal_that_leaves_nothing") {
+        return;
+    }
+    let Some(disk) = SmallDisk::mount(720 * MIB) else {
+        println!("SKIPPED a_full_host_is_a_refusal_that_leaves_nothing: needs mke2fs and mount");
+        return;
+    };
+    let launcher = Launcher::start_as(&disk.0.join("b"), &[]);
+    let mut client = launcher.client();
+    let (first, small, large) = (id(), id(), id());
+    client.create(&first);
+    let mut agent = Agent::connect(&launcher, &first);
+    save(&mut client, &first, &small);
+    assert!(agent.sh("dd if=/dev/urandom of=f bs=1M count=100").is_fine());
+    let folder = launcher.state.join("snapshots");
+    let before = names(&folder);
+    let error = client.refused(save_of(&first, &large));
+    assert!(error.kind() == wire::ErrorKind::ErrorNoCapacity && !error.remedy.is_empty(), "{error:?}");
+    assert_eq!(names(&folder), before);
+    assert!(agent.sh("rm f").is_fine(), "the sandbox goes on");
+    std::fs::File::create(disk.0.join("ballast")).unwrap();
+    let ballast = std::process::Command::new("fallocate").args(["-l", "160M"]).arg(disk.0.join("ballast")).status();
+    assert!(ballast.unwrap().success());
+    let volume = wire::MakeVolume { volume: id(), disk_bytes: 64 * MIB, inodes: 1024 };
+    for body in [save_of(&first, &large), request::Body::MakeVolume(volume), request::Body::Create(from(&small, &id()))]
+    {
+        assert_eq!(client.refused(body).kind(), wire::ErrorKind::ErrorNoCapacity);
+    }
+    assert_eq!(names(&folder), before);
+    assert!(names(&launcher.state.join("volumes")).is_empty());
+    std::fs::remove_file(disk.0.join("ballast")).unwrap();
+    let other = id();
+    client.create(&other);
+    save(&mut client, &other, &large);
 }

@@ -47,11 +47,12 @@ fn a_frozen_sandbox_stands_still_and_goes_on_when_thawed() {
     assert!(client.observe(&id).frozen && client.list()[0].frozen);
     let before = cpu(&id);
     std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(cpu(&id), before, "nothing inside runs");
+    // The kernel brings the last microseconds to account a little later.
+    assert!(cpu(&id) < before + 1000, "nothing inside runs");
     agent.ping();
     let waiting = agent.start(shell("echo late"));
     std::thread::sleep(Duration::from_millis(200));
-    assert_eq!(cpu(&id), before, "an exec that is started meanwhile waits");
+    assert!(cpu(&id) < before + 1000, "an exec that is started meanwhile waits");
     client.thaw(&id);
     client.thaw(&id);
     assert_eq!(agent.finish(waiting).unwrap().stdout, "late\n");
@@ -91,7 +92,7 @@ fn a_frozen_sandbox_dies_in_every_way_that_another_does() {
     let last = id();
     let (pid, _) = frozen(&launcher, &mut client, create(&last));
     let base = launcher.kill();
-    wait_until("all die with the launcher", || !alive(pid) && Census::of(&[last.clone()]).processes == 0);
+    wait_until("all die with the launcher", || !alive(pid) && Census::of(std::slice::from_ref(&last)).processes == 0);
     drop(Launcher::start_in(&base));
 }
 
@@ -109,9 +110,10 @@ fn freezing_outlives_the_connection_of_a_leased_sandbox() {
     let before = cpu(&id);
     let mut client = launcher.client();
     assert!(alive(pid) && client.list()[0].frozen);
-    assert_eq!(cpu(&id), before);
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(cpu(&id) < before + 1000);
     client.thaw(&id);
-    wait_until("it goes on", || cpu(&id) > before);
+    wait_until("it goes on", || cpu(&id) > before + 10_000);
 }
 
 #[test]

@@ -115,6 +115,22 @@ impl Launcher {
         client
     }
 
+    /// A client of another user. For launchers started with `--allow-uid`.
+    pub fn client_of(&self, uid: u32) -> Client {
+        use rustix::process::Uid;
+        use std::os::unix::fs::PermissionsExt;
+        for (path, mode) in [(self.socket.parent().unwrap(), 0o755), (&*self.socket, 0o666)] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        // Of this thread alone; the socket keeps who connected.
+        let become_user = |uid| rustix::thread::set_thread_res_uid(Uid::ROOT, uid, Uid::ROOT).unwrap();
+        become_user(Uid::from_raw(uid));
+        let mut client = Client::connect(&self.socket);
+        become_user(Uid::ROOT);
+        client.call(request::Body::Hello(wire::Hello { version: 1, ..Default::default() }));
+        client
+    }
+
     /// An orderly end that leaves its folders.
     pub fn end_and_keep(mut self) -> PathBuf {
         self.keep = true;
