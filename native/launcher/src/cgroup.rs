@@ -6,6 +6,7 @@
 
 use crate::error::{Doing, Error, Result};
 use crate::sys;
+use crate::upgrade::{HierarchyState, LauncherState, Legacy};
 use caisson_wire::launcher as wire;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -111,6 +112,29 @@ impl Cgroups {
             }
         }
         outcome.map(|()| cgroups)
+    }
+
+    /// Names the hierarchies for the launcher that comes after.
+    pub fn hand_on(&self, state: &mut LauncherState) {
+        use std::os::fd::AsRawFd;
+        let hierarchy = |h: &Hierarchy| HierarchyState {
+            root: h.root.as_raw_fd(),
+            controllers: h.controllers.clone(),
+            origin: h.origin.clone(),
+        };
+        state.v1 = self.v1.iter().map(hierarchy).collect();
+        state.v2 = Some(hierarchy(&self.v2));
+        state.limits_in_v1 = self.limits_in_v1;
+    }
+
+    /// Takes the hierarchies over, in which the launcher is already.
+    pub fn resume(legacy: &mut Legacy) -> Result<Self> {
+        let mut hierarchy = |h: HierarchyState| -> Result<Hierarchy> {
+            Ok(Hierarchy { controllers: h.controllers, root: legacy.heirs.take(h.root)?, origin: h.origin })
+        };
+        let v1 = std::mem::take(&mut legacy.state.v1).into_iter().map(&mut hierarchy).collect::<Result<_>>()?;
+        let v2 = hierarchy(legacy.state.v2.take().unwrap_or_default())?;
+        Ok(Self { v1, v2, limits_in_v1: legacy.state.limits_in_v1 })
     }
 
     fn find() -> Result<Self> {

@@ -10,6 +10,7 @@ use crate::error::{Doing, Error, Result};
 use crate::project::{Folder, Projects};
 use crate::store::{allocated, unnamed};
 use crate::sys;
+use crate::upgrade::{LauncherState, Legacy};
 use caisson_wire::launcher as wire;
 use rustix::fs::{Mode, OFlags};
 use std::io;
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
 
 const LOOP_CTL_GET_FREE: u64 = 0x4C82;
 const LOOP_CONFIGURE: u64 = 0x4C0A;
@@ -392,25 +394,57 @@ pub struct Stock {
     ready: Receiver<Disk>,
     wanted: Sender<Shape>,
     maker: Maker,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Stock {
     /// Where images are needed, starts the thread; the first ones are of `shape`.
     pub fn start(state: &Path, shape: Shape) -> Result<Self> {
-        let projects = Projects::open(state)?;
+        Self::start_with(state, shape, Projects::open(state)?)
+    }
+
+    /// Goes on with the folders of the launcher before.
+    pub fn resume(state: &Path, shape: Shape, legacy: &mut Legacy) -> Result<Self> {
+        Self::start_with(state, shape, Projects::resume(legacy)?)
+    }
+
+    fn start_with(state: &Path, shape: Shape, projects: Option<Projects>) -> Result<Self> {
         let maker = Maker::new(state)?;
         let (give, ready) = sync_channel(STOCK - 1);
         let (wanted, shapes) = channel();
+        let mut thread = None;
         if projects.is_none() {
             // So that a missing tool or module is said at the start, not at the first sandbox.
             let _ = give.send(maker.make(shape)?);
             let own = Maker::new(state)?;
-            std::thread::Builder::new()
+            let fill = std::thread::Builder::new()
                 .name("disk-stock".into())
                 .spawn(move || fill(&own, shape, &shapes, &give))
                 .doing(|| "start a thread".into())?;
+            thread = Some(fill);
         }
-        Ok(Self { projects, ready, wanted, maker })
+        Ok(Self { projects, ready, wanted, maker, thread })
+    }
+
+    /// Gives up what is kept ready and ends the thread.
+    pub fn halt(&mut self) {
+        self.ready = sync_channel(1).1;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+
+    /// Names the folders for the launcher that comes after.
+    pub fn hand_on(&self, state: &mut LauncherState) {
+        if let Some(projects) = &self.projects {
+            projects.hand_on(state);
+        }
+    }
+
+    /// The disk of a sandbox that lives already, where it is a folder.
+    pub fn living(&self, name: &str) -> Result<Folder> {
+        let none = || Error::invalid("the launcher before had no folders");
+        self.projects.as_ref().ok_or_else(none)?.living(name)
     }
 
     /// What makes images, for another thread.

@@ -38,8 +38,13 @@ pub struct Saving {
 }
 
 impl Hold {
+    /// Whether somebody waits for the processes to stand still, or a disk is being saved.
+    pub fn is_open(&self) -> bool {
+        self.freezing.is_some() || self.saving.is_some()
+    }
+
     fn is_wanted(&self) -> bool {
-        self.frozen || self.freezing.is_some() || self.saving.is_some()
+        self.frozen || self.is_open()
     }
 
     /// Those whose answer is open, at the end of the sandbox.

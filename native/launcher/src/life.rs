@@ -71,6 +71,7 @@ impl Server {
         let sandbox = match parked {
             Ok(sandbox) => sandbox,
             Err(error) => {
+                self.clearing += 1;
                 self.parts.janitor.clear(Leftover {
                     id: id.into(),
                     path: format!("caisson/{group}/{id}"),
@@ -496,6 +497,7 @@ impl Server {
         }
         let disk = sandbox.disk.take();
         let volumes = std::mem::take(&mut sandbox.volumes);
+        self.clearing += 1;
         self.parts.janitor.clear(Leftover {
             id: id.into(),
             path: sandbox.path.clone(),
@@ -507,6 +509,7 @@ impl Server {
 
     pub(crate) fn cleared(&mut self) {
         for cleared in self.parts.janitor.take_cleared() {
+            self.clearing -= 1;
             if let Some(base) = cleared.uid_base {
                 self.parts.ids.give(base);
                 let _ = self.parts.journal.gone(&cleared.id);
@@ -517,6 +520,7 @@ impl Server {
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let poll = (!self.pending.is_empty()).then(|| Instant::now() + Duration::from_millis(1));
         let parking = (!self.hints.is_empty() && self.parked() < MAX_PARKED).then_some(self.quiet_at);
+        let poll = poll.or_else(|| self.upgrading.map(|_| Instant::now() + Duration::from_millis(2)));
         [self.deadlines.next(), poll, parking, self.idle_end()].into_iter().flatten().min()
     }
 
@@ -554,7 +558,9 @@ impl Server {
 
     /// When the launcher ends for want of anything to do.
     fn idle_end(&self) -> Option<Instant> {
-        self.idle_since.and_then(|since| since.checked_add(self.parts.exit_when_idle?))
+        self.idle_since
+            .filter(|_| self.upgrading.is_none())
+            .and_then(|since| since.checked_add(self.parts.exit_when_idle?))
     }
 
     pub(crate) fn stop(&mut self) {

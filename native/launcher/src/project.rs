@@ -13,6 +13,7 @@ use crate::disk::{Shape, plant};
 use crate::error::{Doing, Result};
 use crate::ids::open_lock;
 use crate::sys;
+use crate::upgrade::{LauncherState, Legacy};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::CString;
@@ -70,7 +71,7 @@ struct Quota {
 pub struct Projects {
     path: PathBuf,
     folder: OwnedFd,
-    _lock: File,
+    lock: File,
 }
 
 /// A sandbox's folder. Dropping it removes it too, without a word.
@@ -97,8 +98,31 @@ impl Projects {
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .doing(|| "take the lock of the projects".into())?;
         let folder = open_folder(rustix::fs::CWD, &path).doing(|| format!("open {}", path.display()))?;
-        let projects = Self { path, folder, _lock: lock };
+        let projects = Self { path, folder, lock };
         Ok(projects.hold().then_some(projects))
+    }
+
+    /// Names this launcher's folder for the one that comes after.
+    pub fn hand_on(&self, state: &mut LauncherState) {
+        state.projects = self.path.to_string_lossy().into_owned();
+        state.projects_lock = self.lock.as_raw_fd();
+    }
+
+    /// Takes over the folder of the launcher before, if it had one.
+    pub fn resume(legacy: &mut Legacy) -> Result<Option<Self>> {
+        if legacy.state.projects.is_empty() {
+            return Ok(None);
+        }
+        let path = PathBuf::from(&legacy.state.projects);
+        let folder = open_folder(rustix::fs::CWD, &path).doing(|| format!("open {}", path.display()))?;
+        let lock = legacy.heirs.take(legacy.state.projects_lock)?.into();
+        Ok(Some(Self { path, folder, lock }))
+    }
+
+    /// The folder of a sandbox that lives already.
+    pub fn living(&self, name: &str) -> Result<Folder> {
+        let parent = rustix::io::fcntl_dupfd_cloexec(&self.folder, 3).doing(|| "copy a descriptor".into())?;
+        Ok(Folder { parent, name: name.into(), removed: false })
     }
 
     /// Whether a limit that was set is also shown: a file system can count without limiting.

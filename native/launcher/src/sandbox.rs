@@ -55,7 +55,8 @@ pub struct Sandbox {
     pub group: String,
     /// First host id.
     pub uid_base: u32,
-    login: u32,
+    /// Audit login id, or 0.
+    pub login: u32,
     /// See [`State`].
     pub state: State,
     /// The connection that made it, or prepared it; an owned sandbox ends with it.
@@ -133,20 +134,30 @@ impl Sandbox {
         let user = seat::park_user(cgroups, &own, agent, login)?;
         let names: &[&'static str] = if cgroups.limits_in_v1() { &VIEW_NAMES_V1 } else { &[""] };
         let root = seat::park_root(agent, login, names)?;
-        Ok(Self {
+        let mut sandbox = Self::bare(id, &own.path, group, uid_base, login);
+        sandbox.owner = owner;
+        sandbox.cgroups = Some(own);
+        sandbox.user = Some(user);
+        sandbox.root = Some(root);
+        Ok(sandbox)
+    }
+
+    /// One of which nothing is there yet.
+    pub fn bare(id: &str, path: &str, group: &str, uid_base: u32, login: u32) -> Self {
+        Self {
             id: id.into(),
-            path: own.path.clone(),
+            path: path.into(),
             group: group.into(),
             uid_base,
             login,
             state: State::Parked,
-            owner,
+            owner: 0,
             owner_uid: u32::MAX,
             leased: false,
-            cgroups: Some(own),
-            user: Some(user),
+            cgroups: None,
+            user: None,
             joining: false,
-            root: Some(root),
+            root: None,
             parked: None,
             spawner_channel: None,
             disk: None,
@@ -169,7 +180,7 @@ impl Sandbox {
             tmpfs: Vec::new(),
             volumes: Vec::new(),
             ending: Arc::default(),
-        })
+        }
     }
 
     /// Keeps what the user child sent.

@@ -12,6 +12,8 @@ use crate::journal::Journal;
 use crate::request;
 use crate::sandbox::{Asker, Sandbox, State};
 use crate::store::Store;
+use crate::sys;
+use crate::upgrade::Program;
 use crate::worker::Workers;
 use caisson_wire::launcher::{self as wire, reply, request::Body};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -55,7 +57,7 @@ pub struct Parts {
     pub listener: OwnedFd,
     /// Ends the launcher when it closes, if asked.
     pub stdin: Option<OwnedFd>,
-    /// Tells of SIGTERM.
+    /// Tells of SIGTERM and SIGUSR2.
     pub signals: OwnedFd,
     /// Uids that may speak to the launcher.
     pub allowed: Vec<u32>,
@@ -65,6 +67,12 @@ pub struct Parts {
     pub state: PathBuf,
     /// Said to each client.
     pub degraded: Vec<String>,
+    /// Folder of the socket.
+    pub socket_folder: OwnedFd,
+    /// This program, where its next version will lie.
+    pub program: Program,
+    /// The agent's.
+    pub agent_program: Program,
     /// Saved disks.
     pub snapshots: Store,
     /// Disks that outlive sandboxes.
@@ -94,6 +102,10 @@ pub struct Server {
     pub(crate) pending: BTreeSet<String>,
     /// Threads for what takes long.
     pub(crate) workers: Workers,
+    /// An upgrade is under way, and until when it may be.
+    pub(crate) upgrading: Option<Instant>,
+    /// Ended sandboxes that the janitor has.
+    pub(crate) clearing: usize,
     /// Since when there has been neither connection nor sandbox.
     pub(crate) idle_since: Option<Instant>,
 }
@@ -123,6 +135,8 @@ impl Server {
             deadlines: Deadlines::default(),
             pending: BTreeSet::new(),
             workers: Workers::start()?,
+            upgrading: None,
+            clearing: 0,
             idle_since: Some(Instant::now()),
         };
         let own = [
@@ -158,6 +172,7 @@ impl Server {
             }
             self.note_idle();
             self.expire();
+            self.go_on_with_upgrade();
         }
         let Parts { cgroups, mut journal, janitor, .. } = self.parts;
         for cleared in janitor.finish().into_iter().filter(|c| c.uid_base.is_some()) {
@@ -166,6 +181,22 @@ impl Server {
         journal.close();
         cgroups.leave();
         Ok(())
+    }
+
+    pub(crate) fn watch_listener(&mut self) -> Result<()> {
+        let listener = self.parts.listener.as_fd();
+        add(&self.epoll, &mut self.sources, &mut self.next_token, listener, Source::Listener).map(drop)
+    }
+
+    /// Whoever connects waits.
+    pub(crate) fn ignore_listener(&mut self) {
+        let token = self.sources.iter().find(|(_, s)| **s == Source::Listener).map(|(t, _)| *t);
+        token.into_iter().for_each(|token| self.forget(token));
+    }
+
+    pub(crate) fn disconnect_all(&mut self) {
+        let all: Vec<_> = self.conns.keys().copied().collect();
+        all.into_iter().for_each(|token| self.disconnect(token));
     }
 
     fn note_idle(&mut self) {
@@ -183,10 +214,14 @@ impl Server {
                     self.stop();
                 }
             }
-            Source::Signal => {
-                self.forget(token);
-                self.stop();
-            }
+            Source::Signal => match sys::read_signal(self.parts.signals.as_fd()) {
+                Some(libc::SIGUSR2) => self.begin_upgrade(),
+                Some(_) => {
+                    self.forget(token);
+                    self.stop();
+                }
+                None => {}
+            },
             Source::Janitor => self.cleared(),
             Source::Workers => self.workers.take_done().into_iter().for_each(|then| then(self)),
             Source::Conn => self.serve(token, flags),

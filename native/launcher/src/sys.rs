@@ -250,6 +250,33 @@ pub fn name_file(file: BorrowedFd<'_>, folder: BorrowedFd<'_>, name: &str) -> io
     Ok(linkat(CWD, path, folder, name, AtFlags::SYMLINK_FOLLOW)?)
 }
 
+/// Executes an open program in place of this one, without an environment; returns only when that fails.
+pub fn execute(program: BorrowedFd<'_>, args: &[std::ffi::CString]) -> io::Error {
+    let argv: Vec<_> = args.iter().map(|a| a.as_ptr()).chain([std::ptr::null()]).collect();
+    let envp = [std::ptr::null::<libc::c_char>()];
+    // SAFETY: argv and envp are null-ended arrays of C strings that live across the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            program.as_raw_fd(),
+            c"".as_ptr(),
+            argv.as_ptr(),
+            envp.as_ptr(),
+            libc::AT_EMPTY_PATH,
+        )
+    };
+    io::Error::last_os_error()
+}
+
+/// The next signal of a signalfd.
+pub fn read_signal(signals: BorrowedFd<'_>) -> Option<i32> {
+    let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
+    match rustix::io::read(signals, &mut info) {
+        Ok(length) if length == info.len() => info.first_chunk().map(|n| i32::from_ne_bytes(*n)),
+        _ => None,
+    }
+}
+
 /// `pidfd_open(2)`.
 pub fn pidfd_open(pid: libc::pid_t) -> io::Result<OwnedFd> {
     // SAFETY: no pointers; the kernel makes the descriptor.

@@ -24,8 +24,8 @@ pub struct Attached {
     pub mount: OwnedFd,
     /// Where it is inside.
     pub path: Vec<u8>,
-    /// Has the lock.
-    _image: OwnedFd,
+    /// Has the lock as long as it is open.
+    pub image: OwnedFd,
 }
 
 /// Mounts a volume for a sandbox. It waits a little for one that is just being given up.
@@ -56,7 +56,7 @@ pub fn attach(store: &Store, wanted: &wire::VolumeMount) -> Result<Attached> {
         // What mke2fs and e2fsck make is not the user's business.
         let _ = rustix::fs::unlinkat(&mount, "lost+found", AtFlags::REMOVEDIR);
     }
-    Ok(Attached { mount, path: wanted.path.clone(), _image: image })
+    Ok(Attached { mount, path: wanted.path.clone(), image })
 }
 
 /// Replays the journal, and repairs what a crash of the machine may have left.

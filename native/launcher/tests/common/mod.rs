@@ -36,6 +36,11 @@ pub fn skipped(test: &str) -> bool {
     }
 }
 
+/// The launcher that was built, unless `CAISSON_LAUNCHER` names another.
+pub fn launcher_path() -> PathBuf {
+    std::env::var_os("CAISSON_LAUNCHER").map_or_else(|| env!("CARGO_BIN_EXE_caisson-launcher").into(), PathBuf::from)
+}
+
 /// The agent that was built beside the launcher, unless `CAISSON_AGENT` names another.
 pub fn agent_path() -> Option<PathBuf> {
     let path = std::env::var_os("CAISSON_AGENT").map_or_else(
@@ -71,7 +76,14 @@ impl Launcher {
         let (run, state) = (base.join("run"), base.join("state"));
         std::fs::create_dir_all(base).unwrap();
         let socket = run.join("s/launcher.sock");
-        Self::start_with(run, state, socket, more)
+        Self::start_with(run, state, socket, more, None)
+    }
+
+    /// Another program than the one that was built.
+    pub fn start_program(base: &Path, program: &Path) -> Self {
+        let (run, state) = (base.join("run"), base.join("state"));
+        let socket = run.join("s/launcher.sock");
+        Self::start_with(run, state, socket, &[], Some(program))
     }
 
     /// With folders in `base`, which another launcher may have used before.
@@ -81,14 +93,14 @@ impl Launcher {
 
     /// A second one on the folders of the first.
     pub fn start_beside(first: &Self) -> Self {
-        let mut second = Self::start_with(first.run.clone(), first.state.clone(), first.run.join("s/second.sock"), &[]);
+        let mut second =
+            Self::start_with(first.run.clone(), first.state.clone(), first.run.join("s/second.sock"), &[], None);
         second.keep = true;
         second
     }
 
-    fn start_with(run: PathBuf, state: PathBuf, socket: PathBuf, more: &[&str]) -> Self {
-        let program = std::env::var_os("CAISSON_LAUNCHER")
-            .map_or_else(|| env!("CARGO_BIN_EXE_caisson-launcher").into(), PathBuf::from);
+    fn start_with(run: PathBuf, state: PathBuf, socket: PathBuf, more: &[&str], program: Option<&Path>) -> Self {
+        let program = program.map_or_else(launcher_path, Path::to_path_buf);
         let mut child = Command::new(program)
             .args(["--exit-with-stdin", "--socket"])
             .arg(&socket)
@@ -129,6 +141,20 @@ impl Launcher {
         become_user(Uid::ROOT);
         client.call(request::Body::Hello(wire::Hello { version: 1, ..Default::default() }));
         client
+    }
+
+    /// Tells it to upgrade itself.
+    pub fn signal_upgrade(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::USR2).unwrap();
+    }
+
+    /// Upgrades it and waits until it is done.
+    pub fn upgrade(&mut self) {
+        self.signal_upgrade();
+        let mut line = String::new();
+        BufReader::new(self.child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "resumed\n");
     }
 
     /// An orderly end that leaves its folders.
@@ -196,6 +222,20 @@ impl Client {
             match self.stream.read(&mut buffer).expect("an answer within 30 s") {
                 0 => return None,
                 n => self.reader.push(&buffer[..n]),
+            }
+        }
+    }
+
+    /// As `receive`, of a connection that may break.
+    pub fn receive_or_closed(&mut self) -> Option<wire::Reply> {
+        let mut buffer = [0u8; 4096];
+        loop {
+            if let Some(reply) = self.reader.next_frame::<wire::Reply>().unwrap() {
+                return Some(reply);
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(n @ 1..) => self.reader.push(&buffer[..n]),
+                _ => return None,
             }
         }
     }
