@@ -25,7 +25,10 @@ impl Group {
         })?;
         if memory_bytes > 0 && write(&v2, "memory.oom.group", b"1").is_ok() {
             // The sandbox's own limit holds in any case; this one lets the kernel name the victim.
-            let _ = write(&v2, "memory.max", memory_bytes.to_string().as_bytes());
+            // It is read back, for it may have changed since the boot.
+            let limit = number(reader(groups, "memory.max").as_ref());
+            let bytes = if limit > 0 { limit } else { memory_bytes };
+            let _ = write(&v2, "memory.max", bytes.to_string().as_bytes());
         }
         Ok(Self { name: name.to_owned(), v2, v1_memory: None })
     }
