@@ -44,10 +44,6 @@ impl Agent {
                 }
                 Ok(())
             }
-            Body::Resize(_) | Body::Watch(_) | Body::Dial(_) | Body::FileStat(_) | Body::UserAdd(_) => {
-                self.answer_error(stream, Refusal::new(ErrorKind::ErrorInvalid, "not done by this agent"));
-                Ok(())
-            }
         }
     }
 
