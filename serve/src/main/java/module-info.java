@@ -5,6 +5,7 @@ module dev.caisson.serve {
     requires dev.caisson.store;
     requires dev.caisson.engine.namespaces;
     requires org.slf4j;
+    requires tools.jackson.dataformat.yaml;
     requires static org.jspecify;
 
     exports dev.caisson.serve;

@@ -1,66 +1,41 @@
 package dev.caisson.cli;
 
-import dev.caisson.serve.ServeConfig;
 import dev.caisson.serve.Serving;
-import java.net.InetSocketAddress;
-import java.nio.file.Path;
-import java.util.Optional;
-import java.util.Set;
+import dev.caisson.serve.Settings;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Option;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.ParentCommand;
 
 /** Serves sandboxes over HTTP. */
 @Command(
         name = "serve",
         description = "Serves sandboxes over HTTP to many tenants.",
-        footer = {"", "Example:", "  sudo caisson serve --listen 127.0.0.1:3900"})
+        footer = {
+            "",
+            "Started as root it starts the launcher, then serves as the user caisson.",
+            "The first start makes an admin key: it is shown once on a terminal, and kept in the",
+            "file admin.key of the data folder, which only its owner may read.",
+            "",
+            "Example:",
+            "  sudo caisson serve",
+            "  sudo caisson serve --listen 0.0.0.0:3900 --set hosts=sandboxes.example"
+        })
 final class ServeCommand implements Callable<Integer> {
     @ParentCommand
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private Main main;
 
-    @Option(
-            names = "--listen",
-            paramLabel = "ADDRESS:PORT",
-            description = "where the API answers (default ${DEFAULT-VALUE})")
-    private String listen = "127.0.0.1:3900";
-
-    @Option(
-            names = "--data",
-            paramLabel = "DIR",
-            description = "folder of everything that is kept (default ${DEFAULT-VALUE})")
-    private Path data = Path.of("/var/lib/caisson/server");
-
-    @Option(
-            names = "--launcher",
-            paramLabel = "SOCKET",
-            description = "socket of the launcher (default ${DEFAULT-VALUE})")
-    private Path launcher = Path.of("/run/caisson/launcher.sock");
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private ServeOptions options;
 
     @Override
     public Integer call() throws InterruptedException {
-        int colon = listen.lastIndexOf(':');
-        InetSocketAddress address =
-                new InetSocketAddress(
-                        listen.substring(0, colon), Integer.parseInt(listen.substring(colon + 1)));
-        Serving serving =
-                Serving.start(
-                        new ServeConfig(
-                                address,
-                                Optional.empty(),
-                                "localhost",
-                                Set.of(),
-                                data,
-                                "sqlite:" + data.resolve("caisson.db").toAbsolutePath(),
-                                "main",
-                                launcher));
-        String url = "http://" + listen;
-        main.streams().say("Caisson listens on " + url);
-        serving.firstKey()
-                .ifPresent(key -> main.streams().say("first admin key: " + key.key()));
+        Settings settings = options.settings();
+        Serving serving = Serving.start(settings);
+        welcome(serving);
         CountDownLatch stopped = new CountDownLatch(1);
         Runtime.getRuntime()
                 .addShutdownHook(
@@ -72,5 +47,26 @@ final class ServeCommand implements Callable<Integer> {
                                 "caisson-stop"));
         stopped.await();
         return 0;
+    }
+
+    private void welcome(Serving serving) {
+        Streams streams = main.streams();
+        String url = serving.url();
+        streams.say("Caisson listens on " + url);
+        String key = "$(cat " + serving.firstKeyFile() + ")";
+        if (serving.firstKey().isPresent()) {
+            streams.say("The first admin key is in " + serving.firstKeyFile());
+            if (System.console() != null && System.console().isTerminal()) {
+                key = String.valueOf(serving.firstKey().get().key());
+                streams.say("and, shown once here:  " + key);
+            }
+        }
+        streams.say("Try:");
+        streams.say(
+                "  curl -H \"Authorization: Bearer "
+                        + key
+                        + "\" -H 'Content-Type: application/json' \\");
+        streams.say(
+                "       -d '{\"language\":\"python\",\"code\":\"print(6*7)\"}' " + url + "/v1/runs");
     }
 }

@@ -57,6 +57,20 @@ final class DataFolder {
         }
     }
 
+    Path path() {
+        return folder;
+    }
+
+    /** A secret that the operator keeps in a file: its first line. */
+    static String secret(Path file) {
+        try {
+            return Files.readString(file, StandardCharsets.UTF_8).lines().findFirst().orElse("");
+        } catch (IOException e) {
+            throw CaissonException.of(
+                    ErrorCode.INVALID, "The file " + file + " cannot be read: " + e.getMessage(), e);
+        }
+    }
+
     /** The server key: read, or made at the first start. */
     byte[] serverKey() {
         Path file = folder.resolve("server.key");
