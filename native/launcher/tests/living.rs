@@ -5,7 +5,7 @@ mod common;
 
 use caisson_wire::agent::{ExecReason, Limit};
 use caisson_wire::launcher::{self as wire, reply, request};
-use common::agent::{Agent, cgroup_of, limits_in_v1, shell};
+use common::agent::{Agent, cgroup_of, limits_in_v1, processes_in, shell};
 use common::{Census, Client, Launcher, alive, create, eventually_equal, fresh_base, id, skipped, wait_until};
 use std::time::{Duration, Instant};
 
@@ -349,4 +349,23 @@ fn an_idle_launcher_ends_by_itself_and_a_busy_one_does_not() {
     });
     assert!(status.unwrap().success() && !launcher.socket.exists());
     assert_eq!(Census::of(&[id]).cgroups, 0);
+}
+
+#[test]
+fn a_spawner_that_was_replaced_is_in_the_io_limit_too() {
+    if skipped("a_spawner_that_was_replaced_is_in_the_io_limit_too") {
+        return;
+    }
+    let launcher = Launcher::start();
+    let mut client = launcher.client();
+    let id = id();
+    let limits = wire::Limits { io_bytes_per_second: 4 * MIB, ..create("x").limits.unwrap() };
+    client.create_as(wire::Create { limits: Some(limits), ..create(&id) });
+    let mut agent = Agent::connect(&launcher, &id);
+    assert!(agent.sh("true").is_fine());
+    wait_until("only the spawner is left", || processes_in(&id).len() == 1);
+    let pid = rustix::process::Pid::from_raw(processes_in(&id)[0].0 as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let outcome = agent.sh("dd if=/dev/zero of=f bs=1M count=8 oflag=direct");
+    assert!(outcome.is_fine() && outcome.usage().wall_micros > 1_200_000, "{outcome:?}");
 }
