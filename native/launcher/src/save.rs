@@ -236,9 +236,9 @@ impl Server {
                 create.snapshot, meta.template, create.template
             )));
         }
-        if shape != meta.shape {
+        if shape.bytes < meta.shape.bytes || shape.inodes < meta.shape.inodes {
             return Err(Error::invalid(format!(
-                "snapshot {} needs a disk of its own size: disk_bytes {} and inodes {}",
+                "snapshot {} needs a disk of its own size at least: disk_bytes {} and inodes {}",
                 create.snapshot, meta.shape.bytes, meta.shape.inodes
             )));
         }

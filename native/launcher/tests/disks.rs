@@ -181,6 +181,24 @@ fn snapshots_that_do_not_fit_are_refused_with_what_would() {
         wire::ErrorKind::ErrorNotFound
     );
     client.create_as(from(&snapshot, &id()));
+    // More is had; with the room come inodes, which must be asked for as well.
+    let more = |inodes| {
+        let limits = wire::Limits { disk_bytes: 3 << 30, inodes, ..asked };
+        wire::Create { limits: Some(limits), ..from(&snapshot, &id()) }
+    };
+    let error = client.refused(request::Body::Create(more(asked.inodes)));
+    assert!(error.kind() == wire::ErrorKind::ErrorInvalid && error.message.contains("393216"), "{error:?}");
+    let larger = more(393_216);
+    client.create_as(larger.clone());
+    let shown = Agent::connect(&launcher, &larger.sandbox).sh("df -k . | tail -1; fallocate -l 1500M f");
+    assert!(
+        shown.is_fine() && shown.stdout.split_whitespace().any(|w| w.parse::<u64>().is_ok_and(|k| k > 2_900_000)),
+        "{shown:?}"
+    );
+    let again = id();
+    save(&mut client, &larger.sandbox, &again);
+    let error = client.refused(request::Body::Create(from(&again, &id())));
+    assert_eq!(error.kind(), wire::ErrorKind::ErrorInvalid, "it does not become smaller");
 }
 
 #[test]

@@ -224,7 +224,7 @@ fn many_leases_are_renewed_at_once_and_the_gone_are_told_of() {
     let many: Vec<_> = (0..1000).map(|_| id()).chain([kept.clone()]).collect();
     let begun = Instant::now();
     client.done(renew(many, 60_000));
-    assert!(begun.elapsed() < Duration::from_millis(500), "took {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(5), "took {:?}", begun.elapsed());
     assert!(!client.destroy(&kept).stuck);
 }
 
