@@ -414,7 +414,8 @@ impl Server {
 
     /// Called in the loop: executes the new program as soon as everything is quiet.
     pub(crate) fn go_on_with_upgrade(&mut self) {
-        let Some(deadline) = self.upgrading else { return };
+        // Who is told to stop meanwhile stops.
+        let Some(deadline) = self.upgrading.filter(|_| !self.stopping) else { return };
         let error = if self.is_quiet() {
             match self.execute() {
                 Ok(never) => match never {},
