@@ -405,7 +405,18 @@ fn volumes_of_a_bad_name_size_or_place_are_refused() {
     }
     let error = client.refused(request::Body::Create(with(&id(), "/data", false, &id())));
     assert_eq!(error.kind(), wire::ErrorKind::ErrorNotFound);
-    client.create_as(with(&volume, "/data", false, &id()));
+    // As many as there may be, all at once.
+    let many: Vec<_> = (0..8).map(|_| id()).collect();
+    many.iter().for_each(|volume| make(&mut client, volume));
+    let mount = |(n, volume): (usize, &String)| wire::VolumeMount {
+        volume: volume.clone(),
+        path: format!("/v{n}").into(),
+        read_only: n % 2 == 1,
+    };
+    let all = wire::Create { volumes: many.iter().enumerate().map(mount).collect(), ..create(&id()) };
+    client.create_as(all.clone());
+    let shown = Agent::connect(&launcher, &all.sandbox).sh("for n in 0 1 2 3 4 5 6 7; do touch /v$n/f && echo $n; done");
+    assert_eq!(shown.stdout, "0\n2\n4\n6\n", "{shown:?}");
 }
 
 #[test]
