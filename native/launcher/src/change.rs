@@ -12,6 +12,7 @@ use caisson_wire::launcher::{self as wire, reply};
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// What a change touches; copies of descriptors, since the sandbox may end meanwhile.
 struct Target {
@@ -69,15 +70,19 @@ impl Server {
             disk: copy(&disk.mount)?,
         };
         sandbox.changing = true;
+        let ending = Arc::clone(&sandbox.ending);
         self.workers.submit(move || {
             let outcome = target.change(&old, &new);
-            Box::new(move |server| server.changed(asker, &id, new, outcome))
+            Box::new(move |server| server.changed(asker, &id, &ending, new, outcome))
         });
         Ok(())
     }
 
-    fn changed(&mut self, asker: Asker, id: &str, limits: wire::Limits, outcome: Result<()>) {
-        let Some(sandbox) = self.sandboxes.get_mut(id) else { return self.refuse(asker, &no_sandbox(id)) };
+    fn changed(&mut self, asker: Asker, id: &str, ending: &Arc<AtomicBool>, limits: wire::Limits, outcome: Result<()>) {
+        // One of the same name may have come after it.
+        let Some(sandbox) = self.sandboxes.get_mut(id).filter(|s| Arc::ptr_eq(&s.ending, ending)) else {
+            return self.refuse(asker, &no_sandbox(id));
+        };
         sandbox.changing = false;
         match outcome {
             Ok(()) => {

@@ -137,7 +137,7 @@ impl Maker {
         self.start_with(&from, shape, None)
     }
 
-    /// A disk that begins as a copy of this image, where the host has room for it.
+    /// A disk that begins as a copy of this image, where the host has room for it. Grown when more bytes are wanted.
     pub fn copy_of(&self, from: &OwnedFd, shape: Shape) -> Result<Disk> {
         self.start_with(from, shape, Some(&self.folder))
     }
@@ -145,7 +145,11 @@ impl Maker {
     fn start_with(&self, from: &OwnedFd, shape: Shape, room: Option<&Path>) -> Result<Disk> {
         let image = unnamed(&self.folder).doing(|| format!("make a file in {}", self.folder.display()))?;
         copy_sparse(from, &image, room)?;
+        let grown = grow(&image, shape.bytes)?;
         let (mount, device) = mount_image(&image, false, false)?;
+        if grown {
+            check_inodes(&mount, shape)?;
+        }
         Ok(Disk { mount, device: Some(device), image: Some(image), shape, folder: None })
     }
 
@@ -219,6 +223,41 @@ pub fn copy_data(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
         at = end;
     }
     Ok(())
+}
+
+/// Makes the file system of an image larger; false when it is large enough.
+fn grow(image: &OwnedFd, bytes: u64) -> Result<bool> {
+    let size = rustix::fs::fstat(image).doing(|| "ask for the size of an image".into())?.st_size as u64;
+    if bytes <= size {
+        return Ok(false);
+    }
+    check(image, "-y")?;
+    rustix::fs::ftruncate(image, bytes).doing(|| "make an image larger".into())?;
+    let output = Command::new("/usr/sbin/resize2fs")
+        .env_clear()
+        .arg("-f")
+        .arg(path_of(image))
+        .output()
+        .doing(|| "run resize2fs".into())
+        .map_err(|e| e.remedy("install e2fsprogs"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last = said.trim().lines().last().unwrap_or_default().to_string();
+        return Err(Error::new(wire::ErrorKind::ErrorSetup, format!("resize2fs could not make a disk larger: {last}")));
+    }
+    Ok(true)
+}
+
+/// A file system gets inodes with each part by which it grows.
+fn check_inodes(mount: &OwnedFd, shape: Shape) -> Result<()> {
+    let inodes = rustix::fs::fstatvfs(mount).doing(|| "ask for the inodes of a disk".into())?.f_files;
+    if inodes <= shape.inodes {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "a disk of {} bytes that grew from a snapshot has {inodes} inodes: ask for that many",
+        shape.bytes
+    )))
 }
 
 /// Mounts an image detached, on a loop device of its own that goes with the mount; with the device's `major:minor`.

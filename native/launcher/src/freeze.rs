@@ -29,6 +29,8 @@ pub struct Hold {
 pub struct Saving {
     /// Who asked.
     pub asker: Asker,
+    /// Uid of that client, to whom the snapshot will belong.
+    pub uid: u32,
     /// Name of what comes out.
     pub snapshot: String,
     /// When the processes were told to stop.

@@ -29,6 +29,8 @@ pub struct Leftover {
     pub disk: Option<Disk>,
     /// Its volumes: free for others when their mounts are gone.
     pub volumes: Vec<Attached>,
+    /// Its /dev/shm and /tmp: to let go of the last files may take a while.
+    pub tmpfs: Vec<OwnedFd>,
 }
 
 /// A sandbox of which nothing is left.
@@ -84,7 +86,7 @@ impl Janitor {
 
 fn work(cgroups: &Cgroups, leftovers: &Receiver<Leftover>, report: &Sender<Cleared>, bell: &OwnedFd) {
     for leftover in leftovers {
-        drop(leftover.volumes);
+        drop((leftover.volumes, leftover.tmpfs));
         let deadline = Instant::now() + PATIENCE;
         let mut pause = Duration::from_micros(200);
         let removed = loop {

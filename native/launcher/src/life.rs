@@ -78,6 +78,7 @@ impl Server {
                     uid_base: base,
                     disk: None,
                     volumes: Vec::new(),
+                    tmpfs: Vec::new(),
                 });
                 return Err(error);
             }
@@ -496,7 +497,7 @@ impl Server {
             return;
         }
         let disk = sandbox.disk.take();
-        let volumes = std::mem::take(&mut sandbox.volumes);
+        let (volumes, tmpfs) = (std::mem::take(&mut sandbox.volumes), std::mem::take(&mut sandbox.tmpfs));
         self.clearing += 1;
         self.parts.janitor.clear(Leftover {
             id: id.into(),
@@ -504,6 +505,7 @@ impl Server {
             uid_base: sandbox.uid_base,
             disk,
             volumes,
+            tmpfs,
         });
     }
 

@@ -110,8 +110,11 @@ fn main() -> ExitCode {
     // A launcher asks the program that is to come after it.
     let mut asked = std::env::args().skip(1);
     if let (Some("--can-resume"), version) = (asked.next().as_deref(), asked.next()) {
-        let understood = version.is_some_and(|v| v == upgrade::VERSION.to_string());
-        return if understood { ExitCode::SUCCESS } else { ExitCode::from(CANNOT) };
+        if version.is_some_and(|v| v == upgrade::VERSION.to_string()) {
+            print!("{}", upgrade::understood());
+            return ExitCode::SUCCESS;
+        }
+        return ExitCode::from(CANNOT);
     }
     let options = match options(std::env::args().skip(1)) {
         Ok(options) => options,

@@ -136,7 +136,7 @@ impl Server {
             ));
         }
         self.check_room()?;
-        let saving = Saving { asker, snapshot: save.snapshot, since: Instant::now(), held: false };
+        let saving = Saving { asker, uid, snapshot: save.snapshot, since: Instant::now(), held: false };
         self.hold(&save.sandbox, saving)
     }
 
@@ -165,7 +165,7 @@ impl Server {
                 let request = sandbox.request.as_ref();
                 let shape = sandbox.disk.as_ref().map(|d| d.shape);
                 let meta = Meta {
-                    owner: sandbox.owner_uid,
+                    owner: saving.uid,
                     shape: shape.unwrap_or(Shape { bytes: 0, inodes: 0 }),
                     template: request.map(|r| r.template.clone()).unwrap_or_default(),
                 };
@@ -236,9 +236,9 @@ impl Server {
                 create.snapshot, meta.template, create.template
             )));
         }
-        if shape != meta.shape {
+        if shape.bytes < meta.shape.bytes || shape.inodes < meta.shape.inodes {
             return Err(Error::invalid(format!(
-                "snapshot {} needs a disk of its own size: disk_bytes {} and inodes {}",
+                "snapshot {} needs a disk of its own size at least: disk_bytes {} and inodes {}",
                 create.snapshot, meta.shape.bytes, meta.shape.inodes
             )));
         }

@@ -462,3 +462,21 @@ fn map_ids(pid: libc::pid_t, base: u32) -> io::Result<OwnedFd> {
     std::fs::write(format!("/proc/{pid}/gid_map"), &line)?;
     open(&format!("/proc/{pid}/ns/user"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_arrives_as_it_was_given_and_a_cut_one_does_not() {
+        let plan = Plan { tmp_bytes: 1, tmp_inodes: 2, memory_bytes: u64::MAX };
+        let longest = vec![b'x'; crate::request::MAX_PATH];
+        let places = [vec![b"/data".to_vec(), b"/a\n".to_vec()], vec![longest; 6]].concat();
+        let bytes = Order { uid_base: 7, plan, places: places.clone() }.encode();
+        assert!(bytes.len() <= ORDER_BYTES);
+        let order = Order::decode(&bytes).unwrap();
+        assert_eq!((order.uid_base, order.plan.memory_bytes, &order.places), (7, u64::MAX, &places));
+        assert!(Order::decode(&bytes[..bytes.len() - 1]).is_none());
+        assert!(Order::decode(&bytes[..31]).is_none());
+    }
+}

@@ -32,6 +32,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Far more than thousands of sandboxes take.
 const MAX_STATE: u64 = 64 << 20;
 
+/// What a program says that can take over.
+pub fn understood() -> String {
+    format!("caisson-launcher takes over state {VERSION}\n")
+}
+
 /// A program that is found beneath the folder it lies in.
 pub struct Program {
     dir: OwnedFd,
@@ -400,7 +405,8 @@ impl Server {
             .stdin(std::process::Stdio::null())
             .output()
             .doing(|| "run the new program".into())?;
-        if !output.status.success() {
+        // Many a program ends with success whatever it is asked.
+        if !output.status.success() || output.stdout != understood().as_bytes() {
             return Err(Error::invalid("the new program cannot take over from this one: restart the launcher instead"));
         }
         Ok(program)
@@ -408,7 +414,8 @@ impl Server {
 
     /// Called in the loop: executes the new program as soon as everything is quiet.
     pub(crate) fn go_on_with_upgrade(&mut self) {
-        let Some(deadline) = self.upgrading else { return };
+        // Who is told to stop meanwhile stops.
+        let Some(deadline) = self.upgrading.filter(|_| !self.stopping) else { return };
         let error = if self.is_quiet() {
             match self.execute() {
                 Ok(never) => match never {},

@@ -51,10 +51,11 @@ fn with(volume: &str, path: &str, read_only: bool, id: &str) -> wire::Create {
     wire::Create { volumes: vec![mount], ..create(id) }
 }
 
-/// Loop devices that have a file, of all programs of this host.
-fn loops() -> usize {
+/// Loop devices of this host that have the image of a volume.
+fn loops(volume: &str) -> usize {
     let devices = std::fs::read_dir("/sys/block").unwrap().flatten();
-    devices.filter(|e| e.path().join("loop/backing_file").exists()).count()
+    let files = devices.filter_map(|e| std::fs::read_to_string(e.path().join("loop/backing_file")).ok());
+    files.filter(|file| file.contains(volume)).count()
 }
 
 /// All that a folder holds, but locks.
@@ -180,6 +181,25 @@ fn snapshots_that_do_not_fit_are_refused_with_what_would() {
         wire::ErrorKind::ErrorNotFound
     );
     client.create_as(from(&snapshot, &id()));
+    // More is had; with the room come inodes, which must be asked for as well.
+    let more = |inodes| {
+        let limits = wire::Limits { disk_bytes: 3 << 30, inodes, ..asked };
+        wire::Create { limits: Some(limits), ..from(&snapshot, &id()) }
+    };
+    let error = client.refused(request::Body::Create(more(asked.inodes)));
+    assert_eq!(error.kind(), wire::ErrorKind::ErrorInvalid, "{error:?}");
+    let inodes = error.message.split_once("has ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+    let larger = more(inodes.expect("how many there will be"));
+    client.create_as(larger.clone());
+    let shown = Agent::connect(&launcher, &larger.sandbox).sh("df -k . | tail -1");
+    assert!(
+        shown.is_fine() && shown.stdout.split_whitespace().any(|w| w.parse::<u64>().is_ok_and(|k| k > 2_900_000)),
+        "{shown:?}"
+    );
+    let again = id();
+    save(&mut client, &larger.sandbox, &again);
+    let error = client.refused(request::Body::Create(from(&again, &id())));
+    assert_eq!(error.kind(), wire::ErrorKind::ErrorInvalid, "it does not become smaller");
 }
 
 #[test]
@@ -249,7 +269,6 @@ fn snapshots_and_volumes_outlive_the_launcher_and_a_kill_leaves_nothing_half_mad
     let state = launcher.state.clone();
     let mut base = launcher.kill();
     for step in 0..10u64 {
-        // Wait for the loop devices of the last one: they go with its sandboxes.
         let launcher = Launcher::start_in(&base);
         let mut client = launcher.client();
         assert_eq!(snapshots(&mut client).iter().filter(|s| s.id == snapshot).count(), 1);
@@ -262,6 +281,7 @@ fn snapshots_and_volumes_outlive_the_launcher_and_a_kill_leaves_nothing_half_mad
         client.send(request::Body::MakeVolume(wire::MakeVolume { volume: id(), disk_bytes: 64 * MIB, inodes: 1024 }));
         std::thread::sleep(Duration::from_micros(step * step * 1500));
         base = launcher.kill();
+        wait_until("nothing stays mounted", || loops(&volume) == 0);
     }
     let launcher = Launcher::start_in(&base);
     let mut client = launcher.client();
@@ -290,11 +310,11 @@ fn a_volume_keeps_what_was_written_and_belongs_to_the_user_inside() {
     let mut client = launcher.client();
     let volume = id();
     make(&mut client, &volume);
-    let devices = loops();
     let before = Census::take(&launcher);
     for round in 0..4 {
         let id = id();
         client.create_as(with(&volume, "/srv/deep/data", false, &id));
+        assert_eq!(loops(&volume), 1, "control: the census sees a mounted volume");
         let mut agent = Agent::connect(&launcher, &id);
         let script = "cd /srv/deep/data; stat -c '%u %g' .; ls -A | wc -l; echo x > f$(ls -A | wc -l)
             grep -c ' /srv/deep/data .*nosuid,nodev' /proc/self/mounts; cp /bin/sh sh; chmod 4755 sh; ./sh -c 'id -u'; rm sh";
@@ -306,7 +326,7 @@ fn a_volume_keeps_what_was_written_and_belongs_to_the_user_inside() {
         assert!(full.stderr.contains("No space left"), "{full:?}");
         client.destroy(&id);
     }
-    wait_until("its devices are gone", || loops() <= devices);
+    wait_until("its device is gone", || loops(&volume) == 0);
     eventually_equal(&before, || Census::take(&launcher));
     let listed = volumes(&mut client);
     assert_eq!((listed.len(), listed[0].disk_bytes, listed[0].template.as_str()), (1, 64 * MIB, ""));
@@ -386,7 +406,19 @@ fn volumes_of_a_bad_name_size_or_place_are_refused() {
     }
     let error = client.refused(request::Body::Create(with(&id(), "/data", false, &id())));
     assert_eq!(error.kind(), wire::ErrorKind::ErrorNotFound);
-    client.create_as(with(&volume, "/data", false, &id()));
+    // As many as there may be, all at once.
+    let many: Vec<_> = (0..8).map(|_| id()).collect();
+    many.iter().for_each(|volume| make(&mut client, volume));
+    let mount = |(n, volume): (usize, &String)| wire::VolumeMount {
+        volume: volume.clone(),
+        path: format!("/v{n}").into(),
+        read_only: n % 2 == 1,
+    };
+    let all = wire::Create { volumes: many.iter().enumerate().map(mount).collect(), ..create(&id()) };
+    client.create_as(all.clone());
+    let shown =
+        Agent::connect(&launcher, &all.sandbox).sh("for n in 0 1 2 3 4 5 6 7; do touch /v$n/f && echo $n; done");
+    assert_eq!(shown.stdout, "0\n2\n4\n6\n", "{shown:?}");
 }
 
 #[test]

@@ -171,6 +171,8 @@ fn only_a_program_of_root_that_understands_is_executed() {
     };
     put(Path::new("/bin/false"), &program, 0o755);
     refused("a program that does not understand");
+    put(Path::new("/bin/true"), &program, 0o755);
+    refused("a program that does whatever it is asked");
     put(&agent_path().unwrap(), &program, 0o755);
     refused("another program of ours");
     put(&launcher_path(), &program, 0o777);
@@ -204,9 +206,9 @@ fn clients_that_come_meanwhile_are_served_after_it() {
             while Instant::now() < until {
                 // A connection may be closed by the upgrade; the next one must be served.
                 let mut client = common::Client::connect(&socket);
-                client.send(request::Body::Hello(wire::Hello { version: 1, ..Default::default() }));
+                let _ = client.try_send(request::Body::Hello(wire::Hello { version: 1, ..Default::default() }));
                 if client.receive_or_closed().is_some() {
-                    client.send(request::Body::Create(create(&id())));
+                    let _ = client.try_send(request::Body::Create(create(&id())));
                     served += u32::from(client.receive_or_closed().is_some());
                 }
             }
@@ -220,4 +222,29 @@ fn clients_that_come_meanwhile_are_served_after_it() {
     }
     assert!(!launcher.client().destroy(&kept).stuck);
     wait_until("nothing else is left", || Census::take(&launcher).cgroups == 0);
+}
+
+#[test]
+fn a_launcher_that_is_told_to_stop_while_it_is_upgraded_stops() {
+    if skipped("a_launcher_that_is_told_to_stop_while_it_is_upgraded_stops") {
+        return;
+    }
+    for pause in [0, 1, 20, 100] {
+        let mut launcher = Launcher::start();
+        let mut client = launcher.client();
+        let ids: Vec<_> = (0..3).map(|_| id()).collect();
+        ids[..2].iter().for_each(|id| drop(client.create_as(leased(id, 60_000))));
+        client.create(&ids[2]);
+        launcher.signal_upgrade();
+        std::thread::sleep(Duration::from_millis(pause));
+        drop(launcher.child.stdin.take());
+        let mut status = None;
+        wait_until("it ends", || {
+            status = launcher.child.try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(status.unwrap().success(), "after {pause} ms");
+        let census = Census::of(&ids);
+        assert_eq!((census.cgroups, census.processes), (0, 0), "after {pause} ms");
+    }
 }

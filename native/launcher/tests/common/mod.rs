@@ -204,12 +204,18 @@ impl Client {
     }
 
     pub fn send(&mut self, body: request::Body) -> u64 {
+        let (id, sent) = self.try_send(body);
+        sent.unwrap();
+        id
+    }
+
+    /// As `send`, on a connection that may break.
+    pub fn try_send(&mut self, body: request::Body) -> (u64, std::io::Result<()>) {
         let id = self.next;
         self.next += 1;
         let mut bytes = Vec::new();
         encode_frame(&wire::Request { id, body: Some(body) }, &mut bytes);
-        self.stream.write_all(&bytes).unwrap();
-        id
+        (id, self.stream.write_all(&bytes))
     }
 
     /// The next reply of any kind; `None` when the launcher closed.
