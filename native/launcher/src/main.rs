@@ -116,6 +116,12 @@ fn main() -> ExitCode {
         }
         return ExitCode::from(CANNOT);
     }
+    // A start script asks whether one listens already.
+    let mut asked = std::env::args().skip(1);
+    if let (Some("--answers"), Some(socket)) = (asked.next().as_deref(), asked.next()) {
+        let answers = std::os::unix::net::UnixStream::connect(socket).is_ok();
+        return if answers { ExitCode::SUCCESS } else { ExitCode::from(CANNOT) };
+    }
     let options = match options(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {
