@@ -67,6 +67,8 @@ final class ServeCommand implements Callable<Integer> {
                         + key
                         + "\" -H 'Content-Type: application/json' \\");
         streams.say(
-                "       -d '{\"language\":\"python\",\"code\":\"print(6*7)\"}' " + url + "/v1/runs");
+                "       -d '{\"language\":\"python\",\"code\":\"print(6*7)\"}' "
+                        + url
+                        + "/v1/runs");
     }
 }

@@ -59,8 +59,7 @@ final class ServeOptions {
                                 .orElseThrow(() ->
                                         CaissonException.invalid(
                                                         key, "There is no setting '" + key + "'.")
-                                                .withRemedy(
-                                                        "'caisson config show' lists them.")),
+                                                .withRemedy("'caisson config show' lists them.")),
                         value));
         put(flags, Setting.LISTEN, listen);
         put(flags, Setting.DATA, data);

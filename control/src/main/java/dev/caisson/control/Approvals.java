@@ -42,7 +42,5 @@ final class Approvals {
     }
 
     /** What was asked is not wanted any more: its exec was killed, its sandbox ended. */
-    void withdraw(String id) {
-        
-    }
+    void withdraw(String id) {}
 }

@@ -26,18 +26,18 @@ final class Meter {
 
     /** Of a session, new or found again. */
     Tracker track(String tenant, String sandbox, String session) {
-        return new Tracker() { public void observed(EngineSandbox.Observation o) {} public void ended(Store.Tx tx, Usage u) {} };
+        return new Tracker() {
+            public void observed(EngineSandbox.Observation o) {}
+
+            public void ended(Store.Tx tx, Usage u) {}
+        };
     }
 
     /** Adds an exec that ended, within its transaction. */
-    void exec(Store.Tx tx, Ledger.Subject about, Usage usage, long outputBytes) {
-        
-    }
+    void exec(Store.Tx tx, Ledger.Subject about, Usage usage, long outputBytes) {}
 
     /** Writes what was observed; called by a timer. */
-    void flush() {
-        
-    }
+    void flush() {}
 
     /** How often sandboxes are to be observed. */
     static final Duration INTERVAL = Duration.ofSeconds(10);

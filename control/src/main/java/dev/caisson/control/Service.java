@@ -61,7 +61,8 @@ public final class Service implements Control {
     private final Logs logs;
     private volatile boolean draining;
 
-    private Service(ControlConfig config, Store store, EngineRack engines, Vault vault, Clock clock) {
+    private Service(
+            ControlConfig config, Store store, EngineRack engines, Vault vault, Clock clock) {
         Ledger ledger = new Ledger(store, clock);
         Cursors cursors = new Cursors(vault);
         Directory directory = new Directory(ledger);
@@ -329,8 +330,8 @@ public final class Service implements Control {
         boxes.forEach(box -> sandboxes.end(box, EndReason.POLICY, null));
         erased.put("sandboxes", (long) boxes.size());
         List<Row> sandboxRows = rows(Kind.SANDBOX, tenant);
-        sandboxRows.forEach(row ->
-                Trees.delete(parts.config().data().resolve("output").resolve(row.id())));
+        sandboxRows.forEach(
+                row -> Trees.delete(parts.config().data().resolve("output").resolve(row.id())));
         List<Row> saved = rows(Kind.SNAPSHOT, tenant);
         saved.forEach(row -> drop(engine -> engine.dropSnapshot(row.id())));
         erased.put("snapshots", (long) saved.size());
@@ -372,16 +373,17 @@ public final class Service implements Control {
     @Override
     public void drain(Duration longest) {
         draining = true;
-        parts.ledger().submit(tx -> {
-            parts.ledger()
-                    .event(
-                            tx,
-                            EventType.SERVER_STOPPED,
-                            Ledger.Subject.tenant(tx.meta("home").orElse("default")),
-                            "",
-                            Map.of("node", parts.node()));
-            return null;
-        });
+        parts.ledger()
+                .submit(tx -> {
+                    parts.ledger()
+                            .event(
+                                    tx,
+                                    EventType.SERVER_STOPPED,
+                                    Ledger.Subject.tenant(tx.meta("home").orElse("default")),
+                                    "",
+                                    Map.of("node", parts.node()));
+                    return null;
+                });
     }
 
     /** Owned sandboxes end here; leased ones live on under their leases and are found again. */
@@ -397,12 +399,14 @@ public final class Service implements Control {
         parts.boxes().all().stream()
                 .filter(box -> box.doc().owned)
                 .forEach(box -> lives.end(box, EndReason.OWNER_GONE, null));
-        parts.boxes().all().forEach(box -> {
-            var hosted = box.hostedOrNull();
-            if (hosted != null) {
-                hosted.close();
-            }
-        });
+        parts.boxes()
+                .all()
+                .forEach(box -> {
+                    var hosted = box.hostedOrNull();
+                    if (hosted != null) {
+                        hosted.close();
+                    }
+                });
         parts.engines().close();
         parts.ledger().store().close();
     }

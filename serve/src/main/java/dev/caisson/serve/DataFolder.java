@@ -67,7 +67,9 @@ final class DataFolder {
             return Files.readString(file, StandardCharsets.UTF_8).lines().findFirst().orElse("");
         } catch (IOException e) {
             throw CaissonException.of(
-                    ErrorCode.INVALID, "The file " + file + " cannot be read: " + e.getMessage(), e);
+                    ErrorCode.INVALID,
+                    "The file " + file + " cannot be read: " + e.getMessage(),
+                    e);
         }
     }
 

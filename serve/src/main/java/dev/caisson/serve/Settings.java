@@ -25,7 +25,9 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.dataformat.yaml.YAMLFactory;
 import tools.jackson.dataformat.yaml.YAMLMapper;
 
-/** The configuration of a server: flags over environment over {@code caisson.yaml} over defaults. */
+/**
+ * The configuration of a server: flags over environment over {@code caisson.yaml} over defaults.
+ */
 public final class Settings {
     private static final Pattern TIME = Pattern.compile("([0-9]{1,9})(ms|s|m|h|d)");
     private static final Pattern SIZE = Pattern.compile("([0-9]{1,9})([kmg]?)");
