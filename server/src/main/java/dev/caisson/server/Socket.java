@@ -7,6 +7,7 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.eclipse.jetty.websocket.api.Callback;
 import org.eclipse.jetty.websocket.api.Session;
 import org.jspecify.annotations.Nullable;
@@ -30,13 +31,13 @@ abstract class Socket implements Session.Listener {
     private final BlockingQueue<Frame> frames = new ArrayBlockingQueue<>(2);
     private volatile @Nullable Session session;
     private volatile boolean closed;
-    private volatile int unanswered;
+    private final AtomicInteger unanswered = new AtomicInteger();
     private @Nullable Thread reader;
     private @Nullable Thread writer;
     private @Nullable Thread pinger;
 
-    /** A message of the client; its end has neither. */
-    record Frame(byte @Nullable [] bytes, @Nullable String text) {}
+    /** A message of the client: bytes or text. */
+    record Frame(@Nullable ByteBuffer bytes, @Nullable String text) {}
 
     Socket(Metrics metrics) {
         this.metrics = metrics;
@@ -74,7 +75,7 @@ abstract class Socket implements Session.Listener {
         byte[] bytes = new byte[payload.remaining()];
         payload.get(bytes);
         callback.succeed();
-        frames.add(new Frame(bytes, null));
+        frames.add(new Frame(ByteBuffer.wrap(bytes), null));
     }
 
     @Override
@@ -84,7 +85,7 @@ abstract class Socket implements Session.Listener {
 
     @Override
     public final void onWebSocketPong(ByteBuffer payload) {
-        unanswered = 0;
+        unanswered.set(0);
         session().demand();
     }
 
@@ -157,12 +158,11 @@ abstract class Socket implements Session.Listener {
         try {
             while (!closed) {
                 TimeUnit.SECONDS.sleep(PING_SECONDS);
-                if (unanswered >= SILENT_PINGS) {
+                if (unanswered.getAndIncrement() >= SILENT_PINGS) {
                     session().disconnect();
                     end();
                     return;
                 }
-                unanswered = unanswered + 1;
                 session().sendPing(ByteBuffer.allocate(0), Callback.NOOP);
             }
         } catch (InterruptedException e) {

@@ -11,9 +11,6 @@ import org.eclipse.jetty.websocket.server.ServerWebSocketContainer;
 
 /** WebSockets into sandboxes, and the tickets for them. */
 final class SocketRoutes {
-    private static final String TERMINAL = "/v1/execs/%s/terminal";
-    private static final String TCP = "/v1/sandboxes/%s/ports/%s/tcp";
-
     private final Deps deps;
     private final Control control;
     private final ServerWebSocketContainer sockets;
@@ -58,13 +55,13 @@ final class SocketRoutes {
     private Answer terminalTicket(Exchange x) {
         String id = x.parameter("exec");
         control.execs().find(x.caller(), id);
-        return ticket(x, TERMINAL.formatted(id));
+        return ticket(x, "/v1/execs/" + id + "/terminal");
     }
 
     private Answer tcpTicket(Exchange x) {
         String id = x.parameter("sandbox");
         control.sandboxes().find(x.caller(), id);
-        return ticket(x, TCP.formatted(id, x.parameter("port")));
+        return ticket(x, "/v1/sandboxes/" + id + "/ports/" + x.parameter("port") + "/tcp");
     }
 
     private Answer ticket(Exchange x, String path) {
