@@ -31,6 +31,7 @@ final class Messages implements HttpParser.RequestHandler, HttpParser.ResponseHa
     private boolean headDone;
     private boolean messageDone;
     private boolean cut;
+    private boolean progress;
     private @Nullable HttpException bad;
     private @Nullable ByteBuffer content;
 
@@ -148,18 +149,25 @@ final class Messages implements HttpParser.RequestHandler, HttpParser.ResponseHa
         return content;
     }
 
+    /** Parses what is here; reads more only when that leads nowhere. */
     private void step() throws IOException {
-        if (!buffer.hasRemaining() && !parser.isAtEOF()) {
-            int read = source.read(memory);
-            if (read < 0) {
-                parser.atEOF();
-            } else {
-                buffer = ByteBuffer.wrap(memory, 0, read);
-            }
-        }
+        progress = false;
         parser.parseNext(buffer);
         if (bad != null) {
             throw new Malformed(bad.getCode(), "It is not valid HTTP.");
+        }
+        if (progress || buffer.hasRemaining()) {
+            return;
+        }
+        if (parser.isAtEOF()) {
+            cut = true;
+            return;
+        }
+        int read = source.read(memory);
+        if (read < 0) {
+            parser.atEOF();
+        } else {
+            buffer = ByteBuffer.wrap(memory, 0, read);
         }
     }
 
@@ -168,11 +176,6 @@ final class Messages implements HttpParser.RequestHandler, HttpParser.ResponseHa
         byte[] rest = new byte[buffer.remaining()];
         buffer.get(rest);
         return rest;
-    }
-
-    /** Whether bytes of another message are here already. */
-    boolean hasMore() {
-        return buffer.hasRemaining();
     }
 
     @Override
@@ -196,12 +199,14 @@ final class Messages implements HttpParser.RequestHandler, HttpParser.ResponseHa
     @Override
     public boolean headerComplete() {
         headDone = true;
+        progress = true;
         return true;
     }
 
     @Override
     public boolean content(ByteBuffer part) {
         content = part;
+        progress = true;
         return true;
     }
 
@@ -213,12 +218,14 @@ final class Messages implements HttpParser.RequestHandler, HttpParser.ResponseHa
     @Override
     public boolean messageComplete() {
         messageDone = true;
+        progress = true;
         return true;
     }
 
     @Override
     public void earlyEOF() {
         cut = true;
+        progress = true;
     }
 
     @Override

@@ -152,22 +152,26 @@ final class ProxyConnection {
                         .getBytes(StandardCharsets.ISO_8859_1));
         inside.flush();
         AtomicBoolean bodySent = new AtomicBoolean();
+        boolean hasBody = head.chunked() || head.length() > 0;
         Thread body =
-                Thread.ofVirtual().name("ports-body").start(() -> sendBody(head, tunnel, bodySent));
+                Thread.ofVirtual()
+                        .name("ports-body")
+                        .unstarted(() -> sendBody(head, tunnel, bodySent));
+        if (hasBody) {
+            body.start();
+        } else {
+            sendBody(head, tunnel, bodySent);
+        }
         Messages answers = Messages.responses(tunnel.input()::read, head.method().equals("HEAD"));
         Messages.Head answer = answer(answers);
         metrics.proxied(answer.status());
         if (answer.status() == 101) {
-            join(body);
-            return upgrades && relay(answer, answers, tunnel);
+            return upgrades && !hasBody && relay(answer, answers, tunnel);
         }
         boolean complete = back(head, answer, answers);
-        if (!bodySent.get()) {
-            // It answered without waiting for the body, of which more may be on its way.
-            return false;
-        }
         join(body);
-        return complete && ProxyHeads.persistent(head);
+        // An answer that did not wait for the body leaves more of it on its way.
+        return complete && bodySent.get() && ProxyHeads.persistent(head);
     }
 
     /** The first answer that is one. */
@@ -314,8 +318,12 @@ final class ProxyConnection {
     }
 
     private static void join(Thread thread) {
+        if (thread.getState() == Thread.State.NEW) {
+            return;
+        }
         try {
-            thread.join();
+            // Usually it has ended long ago.
+            boolean unused = thread.join(Duration.ofSeconds(1));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

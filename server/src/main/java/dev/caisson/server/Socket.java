@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * been taken, and one is sent only when the one before is on its way: pressure goes through both
  * ways. The client is pinged, and cut when it does not answer.
  */
-abstract class Socket implements Session.Listener {
+abstract class Socket {
     /** Longest frame and message. */
     static final int MAX_FRAME = 1 << 20;
 
@@ -52,8 +52,7 @@ abstract class Socket implements Session.Listener {
     /** Frees what it holds, so that both directions end. */
     abstract void release();
 
-    @Override
-    public final void onWebSocketOpen(Session opened) {
+    final void opened(Session opened) {
         session = opened;
         metrics.streamOpened();
         writer = Thread.ofVirtual().name("socket-out").start(this::runOutbound);
@@ -70,43 +69,29 @@ abstract class Socket implements Session.Listener {
         return open;
     }
 
-    @Override
-    public final void onWebSocketBinary(ByteBuffer payload, Callback callback) {
+    final void binary(ByteBuffer payload, Callback callback) {
         byte[] bytes = new byte[payload.remaining()];
         payload.get(bytes);
         callback.succeed();
         frames.add(new Frame(ByteBuffer.wrap(bytes), null));
     }
 
-    @Override
-    public final void onWebSocketText(String text) {
+    final void text(String text) {
         frames.add(new Frame(null, text));
     }
 
-    @Override
-    public final void onWebSocketPong(ByteBuffer payload) {
+    final void pong() {
         unanswered.set(0);
         session().demand();
     }
 
-    @Override
-    public final void onWebSocketPing(ByteBuffer payload) {
+    final void ping(ByteBuffer payload) {
         session().sendPong(payload, Callback.NOOP);
         session().demand();
     }
 
-    @Override
-    public final void onWebSocketError(Throwable cause) {
-        end();
-    }
-
-    @Override
-    public final void onWebSocketClose(int status, @Nullable String reason, Callback callback) {
-        end();
-        callback.succeed();
-    }
-
-    private synchronized void end() {
+    /** The socket is closed, or broke. */
+    final synchronized void end() {
         if (closed) {
             return;
         }

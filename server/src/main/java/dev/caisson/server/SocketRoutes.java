@@ -6,7 +6,6 @@ import dev.caisson.control.Control;
 import dev.caisson.v1.LinkJson;
 import java.time.Instant;
 import java.util.List;
-import org.eclipse.jetty.websocket.api.Session;
 import org.eclipse.jetty.websocket.server.ServerWebSocketContainer;
 
 /** WebSockets into sandboxes, and the tickets for them. */
@@ -87,11 +86,11 @@ final class SocketRoutes {
                         () -> control.ports().dial(caller, sandbox, x.port()), deps.metrics()));
     }
 
-    private Answer upgrade(Exchange x, Session.Listener listener) {
+    private Answer upgrade(Exchange x, Socket socket) {
         String upgrade = x.header("Upgrade").orElse("");
         if (!upgrade.equalsIgnoreCase("websocket")
                 || !sockets.upgrade(
-                        (request, response, callback) -> listener,
+                        (request, response, callback) -> new SocketEndpoint(socket),
                         x.request,
                         x.response,
                         x.callback)) {
