@@ -74,6 +74,12 @@ final class ApiHandler extends Handler.Abstract {
 
     private Answer serve(Exchange exchange) throws IOException {
         Request request = exchange.request;
+        if (connections.count() > deps.settings().limits().connections()) {
+            throw Refusal.of(
+                            CaissonException.of(
+                                    ErrorCode.NO_CAPACITY, "This server has too many connections."))
+                    .with("Connection", "close");
+        }
         List<String> segments = RequestPath.segments(rawPath(request));
         Router.Match match = router.match(request.getMethod(), segments);
         boolean open =

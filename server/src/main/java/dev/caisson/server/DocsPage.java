@@ -55,7 +55,7 @@ final class DocsPage {
         return page.append("</dl></html>").toString();
     }
 
-    private static String escaped(String text) {
+    static String escaped(String text) {
         return text.replace("&", "&amp;")
                 .replace("<", "&lt;")
                 .replace(">", "&gt;")

@@ -54,7 +54,7 @@ final class Downloads {
             return Optional.empty();
         }
         Matcher range = RANGE.matcher(header.get());
-        if (!range.matches() || range.group(1).isEmpty() && range.group(2).isEmpty()) {
+        if (!range.matches() || (range.group(1).isEmpty() && range.group(2).isEmpty())) {
             return Optional.empty();
         }
         if (range.group(1).isEmpty()) {

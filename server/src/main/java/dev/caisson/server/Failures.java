@@ -64,7 +64,7 @@ final class Failures {
     }
 
     private static Refusal retryAfter(Refusal refusal) {
-        boolean conflict = refusal.error().code().value().equals("conflict");
+        boolean conflict = refusal.error().code() == ErrorCode.CONFLICT;
         if (refusal.status() == 429 || refusal.status() == 503 || conflict) {
             String seconds =
                     refusal.error().details().getOrDefault("retryAfterSeconds", RETRY_SECONDS);

@@ -3,7 +3,6 @@ package dev.caisson.server;
 import dev.caisson.v1.ErrorJson;
 import java.time.Instant;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** Small forms of single routes, which {@code v1} does not have. */
@@ -48,7 +47,4 @@ final class Forms {
 
     /** The object that ends a stream of other forms early. */
     public record StreamErrorJson(String id, Instant time, String type, ErrorJson error) {}
-
-    /** Nothing in it. */
-    public record Nothing(@Nullable Map<String, String> ignored) {}
 }

@@ -11,6 +11,7 @@ import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.eclipse.jetty.server.Server;
@@ -18,12 +19,15 @@ import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
 import org.eclipse.jetty.websocket.server.ServerWebSocketContainer;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The service over HTTP. Made stopped; {@link #start} opens its listeners. Whoever made it closes
  * it, after {@link #drain} when requests are to end well, and closes the control after it.
  */
 public final class HttpApi implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(HttpApi.class);
     private static final int MIN_THREADS = 4;
     private static final int MAX_THREADS = 32;
     private static final long SWEEP_MILLIS = 500;
@@ -35,6 +39,7 @@ public final class HttpApi implements AutoCloseable {
     private final Connections connections;
     private final @Nullable PortsProxy ports;
     private final ScheduledExecutorService sweeper;
+    private final Runnable certificates;
     private final List<Route> routes;
 
     /** A server without counts of the whole. */
@@ -71,6 +76,7 @@ public final class HttpApi implements AutoCloseable {
         this.handler = new ApiHandler(deps, routes, connections);
         this.connector = Listeners.api(server, settings, connections);
         server.addConnector(connector);
+        this.certificates = Listeners.reloader(connector, settings);
         Path socket = settings.metricsSocket();
         if (socket != null) {
             server.addConnector(Listeners.metrics(server, socket));
@@ -112,8 +118,21 @@ public final class HttpApi implements AutoCloseable {
                             e)
                     .withRemedy("Check the address, the TLS files and the metrics socket.");
         }
-        sweeper.scheduleWithFixedDelay(
-                connections::sweep, SWEEP_MILLIS, SWEEP_MILLIS, TimeUnit.MILLISECONDS);
+        Future<?> unused =
+                sweeper.scheduleWithFixedDelay(
+                        this::sweep, SWEEP_MILLIS, SWEEP_MILLIS, TimeUnit.MILLISECONDS);
+    }
+
+    private void sweep() {
+        try {
+            connections.sweep();
+            if (ports != null) {
+                ports.sweep();
+            }
+            certificates.run();
+        } catch (RuntimeException e) {
+            LOG.atWarn().addKeyValue("cause", e.toString()).log("Sweep failed");
+        }
     }
 
     private static String reason(Exception e) {

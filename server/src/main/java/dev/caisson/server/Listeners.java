@@ -63,6 +63,15 @@ final class Listeners {
                 http1);
     }
 
+    /** Loads the TLS files again when they have changed. */
+    static Runnable reloader(ServerConnector connector, ServerSettings settings) {
+        ServerTls tls = settings.tls();
+        SslConnectionFactory ssl = connector.getConnectionFactory(SslConnectionFactory.class);
+        return tls == null || ssl == null
+                ? () -> {}
+                : Certificates.reloader(tls, ssl.getSslContextFactory());
+    }
+
     private static HttpConfiguration configuration(boolean secure) {
         HttpConfiguration configuration = new HttpConfiguration();
         configuration.setSendServerVersion(false);

@@ -57,12 +57,13 @@ final class Metrics {
                 .name("caisson_sandboxes")
                 .help("Sandboxes of this server by state.")
                 .labelNames("state")
-                .callback(told -> census.sandboxes().forEach((state, n) -> told.call(n, state)))
+                .callback(told ->
+                        census.sandboxes().forEach((state, n) -> told.call((double) n, state)))
                 .register(registry);
         GaugeWithCallback.builder()
                 .name("caisson_execs")
                 .help("Commands that run now.")
-                .callback(told -> told.call(census.execs()))
+                .callback(told -> told.call((double) census.execs()))
                 .register(registry);
     }
 

@@ -1,18 +1,120 @@
 package dev.caisson.server;
 
 import dev.caisson.control.PortService;
+import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** Ports of sandboxes. */
+/**
+ * Serves ports of sandboxes on host names {@code PORT-ID.domain}, on a listener of its own, never
+ * on the API's origin. A virtual thread for each connection.
+ */
 final class PortsProxy implements AutoCloseable {
-    PortsProxy(PortService ports, PortsSettings settings, Metrics metrics) {}
+    private static final Logger LOG = LoggerFactory.getLogger(PortsProxy.class);
+    private static final int BACKLOG = 512;
+    private static final int MOST = 4_000;
+    private static final Duration STALLED = Duration.ofSeconds(60);
 
-    void start() {}
+    private final PortService ports;
+    private final PortsSettings settings;
+    private final Metrics metrics;
+    private final ServerSocket listener;
+    private final Semaphore room = new Semaphore(MOST);
+    private final Set<ProxyConnection> connections = ConcurrentHashMap.newKeySet();
+
+    PortsProxy(PortService ports, PortsSettings settings, Metrics metrics) {
+        this.ports = ports;
+        this.settings = settings;
+        this.metrics = metrics;
+        try {
+            this.listener = new ServerSocket();
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException(e);
+        }
+    }
+
+    void start() throws IOException {
+        listener.bind(settings.address(), BACKLOG);
+        Thread.ofPlatform().daemon().name("ports-accept").start(this::accept);
+    }
 
     InetSocketAddress address() {
-        return new InetSocketAddress(0);
+        return (InetSocketAddress) listener.getLocalSocketAddress();
+    }
+
+    private void accept() {
+        while (!listener.isClosed()) {
+            try {
+                room.acquire();
+                Socket socket = listener.accept();
+                Thread.ofVirtual().name("ports-connection").start(() -> serve(socket));
+            } catch (IOException e) {
+                room.release();
+                if (!listener.isClosed()) {
+                    LOG.atWarn().addKeyValue("cause", e.toString()).log("No accept");
+                }
+            } catch (InterruptedException e) {
+                return;
+            }
+        }
+    }
+
+    private void serve(Socket socket) {
+        try (socket) {
+            socket.setTcpNoDelay(true);
+            ProxyConnection connection = new ProxyConnection(socket, ports, settings, metrics);
+            connections.add(connection);
+            try {
+                connection.run();
+            } finally {
+                connections.remove(connection);
+            }
+        } catch (IOException e) {
+            LOG.atDebug().addKeyValue("cause", e.toString()).log("Connection to a port broke");
+        } catch (RuntimeException e) {
+            LOG.atError()
+                    .addKeyValue("thrown", e.getClass().getName())
+                    .log("Connection to a port failed inside");
+        } finally {
+            room.release();
+        }
+    }
+
+    /** Cuts clients that stopped taking bytes. */
+    void sweep() {
+        for (ProxyConnection connection : connections) {
+            if (connection.stalled(STALLED)) {
+                cut(connection);
+            }
+        }
+    }
+
+    private static void cut(ProxyConnection connection) {
+        try {
+            connection.cut();
+        } catch (IOException e) {
+            LOG.atDebug().addKeyValue("cause", e.toString()).log("Connection does not close");
+        }
+    }
+
+    int connections() {
+        return connections.size();
     }
 
     @Override
-    public void close() {}
+    public void close() {
+        try {
+            listener.close();
+        } catch (IOException e) {
+            LOG.atWarn().addKeyValue("cause", e.toString()).log("Listener does not close");
+        }
+        connections.forEach(PortsProxy::cut);
+    }
 }

@@ -27,8 +27,7 @@ final class Refusal extends RuntimeException {
     }
 
     static Refusal of(CaissonException error) {
-        int status = error.code().value().equals("precondition_failed") ? 412 : -1;
-        return new Refusal(status > 0 ? status : error.code().httpStatus(), error);
+        return new Refusal(error.code().httpStatus(), error);
     }
 
     static Refusal unauthenticated() {

@@ -7,6 +7,7 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.eclipse.jetty.websocket.api.Callback;
 import org.eclipse.jetty.websocket.api.Session;
 import org.jspecify.annotations.Nullable;
@@ -16,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * been taken, and one is sent only when the one before is on its way: pressure goes through both
  * ways. The client is pinged, and cut when it does not answer.
  */
-abstract class Socket implements Session.Listener {
+abstract class Socket {
     /** Longest frame and message. */
     static final int MAX_FRAME = 1 << 20;
 
@@ -30,13 +31,13 @@ abstract class Socket implements Session.Listener {
     private final BlockingQueue<Frame> frames = new ArrayBlockingQueue<>(2);
     private volatile @Nullable Session session;
     private volatile boolean closed;
-    private volatile int unanswered;
+    private final AtomicInteger unanswered = new AtomicInteger();
     private @Nullable Thread reader;
     private @Nullable Thread writer;
     private @Nullable Thread pinger;
 
-    /** A message of the client; its end has neither. */
-    record Frame(byte @Nullable [] bytes, @Nullable String text) {}
+    /** A message of the client: bytes or text. */
+    record Frame(@Nullable ByteBuffer bytes, @Nullable String text) {}
 
     Socket(Metrics metrics) {
         this.metrics = metrics;
@@ -51,8 +52,7 @@ abstract class Socket implements Session.Listener {
     /** Frees what it holds, so that both directions end. */
     abstract void release();
 
-    @Override
-    public final void onWebSocketOpen(Session opened) {
+    final void opened(Session opened) {
         session = opened;
         metrics.streamOpened();
         writer = Thread.ofVirtual().name("socket-out").start(this::runOutbound);
@@ -69,43 +69,29 @@ abstract class Socket implements Session.Listener {
         return open;
     }
 
-    @Override
-    public final void onWebSocketBinary(ByteBuffer payload, Callback callback) {
+    final void binary(ByteBuffer payload, Callback callback) {
         byte[] bytes = new byte[payload.remaining()];
         payload.get(bytes);
         callback.succeed();
-        frames.add(new Frame(bytes, null));
+        frames.add(new Frame(ByteBuffer.wrap(bytes), null));
     }
 
-    @Override
-    public final void onWebSocketText(String text) {
+    final void text(String text) {
         frames.add(new Frame(null, text));
     }
 
-    @Override
-    public final void onWebSocketPong(ByteBuffer payload) {
-        unanswered = 0;
+    final void pong() {
+        unanswered.set(0);
         session().demand();
     }
 
-    @Override
-    public final void onWebSocketPing(ByteBuffer payload) {
+    final void ping(ByteBuffer payload) {
         session().sendPong(payload, Callback.NOOP);
         session().demand();
     }
 
-    @Override
-    public final void onWebSocketError(Throwable cause) {
-        end();
-    }
-
-    @Override
-    public final void onWebSocketClose(int status, @Nullable String reason, Callback callback) {
-        end();
-        callback.succeed();
-    }
-
-    private synchronized void end() {
+    /** The socket is closed, or broke. */
+    final synchronized void end() {
         if (closed) {
             return;
         }
@@ -157,12 +143,11 @@ abstract class Socket implements Session.Listener {
         try {
             while (!closed) {
                 TimeUnit.SECONDS.sleep(PING_SECONDS);
-                if (unanswered >= SILENT_PINGS) {
+                if (unanswered.getAndIncrement() >= SILENT_PINGS) {
                     session().disconnect();
                     end();
                     return;
                 }
-                unanswered = unanswered + 1;
                 session().sendPing(ByteBuffer.allocate(0), Callback.NOOP);
             }
         } catch (InterruptedException e) {

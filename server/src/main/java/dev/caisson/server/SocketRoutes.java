@@ -6,14 +6,10 @@ import dev.caisson.control.Control;
 import dev.caisson.v1.LinkJson;
 import java.time.Instant;
 import java.util.List;
-import org.eclipse.jetty.websocket.api.Session;
 import org.eclipse.jetty.websocket.server.ServerWebSocketContainer;
 
 /** WebSockets into sandboxes, and the tickets for them. */
 final class SocketRoutes {
-    private static final String TERMINAL = "/v1/execs/%s/terminal";
-    private static final String TCP = "/v1/sandboxes/%s/ports/%s/tcp";
-
     private final Deps deps;
     private final Control control;
     private final ServerWebSocketContainer sockets;
@@ -58,13 +54,13 @@ final class SocketRoutes {
     private Answer terminalTicket(Exchange x) {
         String id = x.parameter("exec");
         control.execs().find(x.caller(), id);
-        return ticket(x, TERMINAL.formatted(id));
+        return ticket(x, "/v1/execs/" + id + "/terminal");
     }
 
     private Answer tcpTicket(Exchange x) {
         String id = x.parameter("sandbox");
         control.sandboxes().find(x.caller(), id);
-        return ticket(x, TCP.formatted(id, x.parameter("port")));
+        return ticket(x, "/v1/sandboxes/" + id + "/ports/" + x.parameter("port") + "/tcp");
     }
 
     private Answer ticket(Exchange x, String path) {
@@ -90,11 +86,11 @@ final class SocketRoutes {
                         () -> control.ports().dial(caller, sandbox, x.port()), deps.metrics()));
     }
 
-    private Answer upgrade(Exchange x, Session.Listener listener) {
+    private Answer upgrade(Exchange x, Socket socket) {
         String upgrade = x.header("Upgrade").orElse("");
         if (!upgrade.equalsIgnoreCase("websocket")
                 || !sockets.upgrade(
-                        (request, response, callback) -> listener,
+                        (request, response, callback) -> new SocketEndpoint(socket),
                         x.request,
                         x.response,
                         x.callback)) {

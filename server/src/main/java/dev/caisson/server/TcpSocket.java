@@ -3,6 +3,7 @@ package dev.caisson.server;
 import dev.caisson.api.Tunnel;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.function.Supplier;
@@ -42,13 +43,13 @@ final class TcpSocket extends Socket {
 
     @Override
     void inbound(Frame frame) throws IOException {
-        byte[] bytes = frame.bytes();
+        ByteBuffer bytes = frame.bytes();
         if (bytes == null) {
             throw new IOException("Only binary frames are TCP.");
         }
         try {
             Tunnel dialled = tunnel.get();
-            dialled.output().write(bytes);
+            dialled.output().write(bytes.array());
             dialled.output().flush();
         } catch (ExecutionException e) {
             throw new IOException("The port cannot be reached.", e);

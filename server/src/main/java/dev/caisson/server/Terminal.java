@@ -9,6 +9,7 @@ import dev.caisson.v1.StreamItem;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import org.jspecify.annotations.Nullable;
@@ -58,10 +59,10 @@ final class Terminal extends Socket {
 
     @Override
     void inbound(Frame frame) throws IOException {
-        byte[] bytes = frame.bytes();
+        ByteBuffer bytes = frame.bytes();
         String text = frame.text();
         if (bytes != null) {
-            execs.input(caller, exec, new ByteArrayInputStream(bytes), false);
+            execs.input(caller, exec, new ByteArrayInputStream(bytes.array()), false);
         } else if (text != null) {
             control(Json.request(text.getBytes(StandardCharsets.UTF_8), Control.class));
         }

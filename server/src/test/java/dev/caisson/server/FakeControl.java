@@ -192,7 +192,8 @@ final class FakeControl {
                     follower.accept(null);
                 }
                 case FileService.WatchSink sink ->
-                        sink.accept((WatchJson) Samples.of(WatchJson.class));
+                        sink.accept(
+                                new WatchJson("1", java.time.Instant.EPOCH, "ready", null, null));
                 case InputStream input -> input.readAllBytes();
                 case OutputStream output -> output.write(bytes("archive"));
                 case null, default -> {

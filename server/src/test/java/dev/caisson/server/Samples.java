@@ -85,12 +85,12 @@ final class Samples {
         }
     }
 
-    private static @Nullable Object part(Type part, Type owner) {
+    private static Object part(Type part, Type owner) {
         if (part instanceof ParameterizedType generic
                 && owner instanceof ParameterizedType outer
                 && generic.getActualTypeArguments()[0] instanceof java.lang.reflect.TypeVariable) {
             return new ArrayList<>(List.of(sure(outer.getActualTypeArguments()[0])));
         }
-        return of(part);
+        return sure(part);
     }
 }
