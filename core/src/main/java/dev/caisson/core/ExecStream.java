@@ -230,7 +230,15 @@ final class ExecStream implements AgentClient.Stream {
             }
             case ERROR -> error(frame.getError());
             case EXEC_STARTED, OUTPUT, GAP, LIMIT_HIT, EXEC_ENDED -> retained(frame);
-            case WELCOME, FILE_CREDIT, FILE_DATA, FILE_DONE, FILE_ENTRIES, PONG, BODY_NOT_SET -> {}
+            case WELCOME,
+                    FILE_CREDIT,
+                    FILE_DATA,
+                    FILE_DONE,
+                    FILE_ENTRIES,
+                    WATCH_EVENTS,
+                    USER_INFO,
+                    PONG,
+                    BODY_NOT_SET -> {}
         }
     }
 

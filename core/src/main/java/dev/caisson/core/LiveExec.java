@@ -101,6 +101,11 @@ final class LiveExec implements Exec {
         signalled(9);
     }
 
+    @Override
+    public void resize(int rows, int cols) {
+        throw new UnsupportedOperationException();
+    }
+
     private void signalled(int signal) {
         reporter.emit(EventType.EXEC_SIGNALLED, "", () -> Map.of("signal", (long) signal));
     }

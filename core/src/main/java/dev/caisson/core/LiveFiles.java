@@ -10,6 +10,8 @@ import dev.caisson.api.FileType;
 import dev.caisson.api.ResultFile;
 import dev.caisson.api.SandboxFiles;
 import dev.caisson.api.User;
+import dev.caisson.api.Watch;
+import dev.caisson.api.WatchListener;
 import dev.caisson.wire.agent.FileChange;
 import dev.caisson.wire.agent.FileEntry;
 import dev.caisson.wire.agent.FilePut;
@@ -293,6 +295,16 @@ final class LiveFiles implements SandboxFiles {
     private void change(FileChange.Builder change, String name, Map<String, Object> data) {
         Transfers.join(transfers.change(change.build(), name));
         reporter.emit(EventType.FILE_CHANGED, "", () -> data);
+    }
+
+    @Override
+    public void setMode(String path, int mode) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public Watch watch(String path, boolean recursive, WatchListener listener) {
+        throw new UnsupportedOperationException();
     }
 
     // ---- results

@@ -12,7 +12,9 @@ import dev.caisson.api.Sandbox;
 import dev.caisson.api.SandboxSpec;
 import dev.caisson.api.SandboxState;
 import dev.caisson.api.Tier;
+import dev.caisson.api.Tunnel;
 import dev.caisson.api.Usage;
+import dev.caisson.api.UserInfo;
 import dev.caisson.wire.agent.ExecStart;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
@@ -109,7 +111,7 @@ final class LiveSandbox implements Sandbox {
     private EngineSandbox requested(String id) {
         try {
             return engine.create(
-                    new EngineRequest(
+                    EngineRequest.of(
                             id,
                             GROUP,
                             spec.template(),
@@ -242,6 +244,26 @@ final class LiveSandbox implements Sandbox {
     @Override
     public LiveFiles files() {
         return files;
+    }
+
+    @Override
+    public Tunnel dial(int port) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public UserInfo addUser(String name) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void pause() {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void resume() {
+        throw new UnsupportedOperationException();
     }
 
     @Override

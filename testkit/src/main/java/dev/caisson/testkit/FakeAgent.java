@@ -233,7 +233,7 @@ public final class FakeAgent {
                 case SIGNAL -> signal(frame.getStream(), frame.getSignal());
                 case FILE_PUT, FILE_DATA, FILE_GET, FILE_LIST, FILE_CHANGE, CANCEL ->
                         files.handle(frame);
-                case HELLO, PING, BODY_NOT_SET -> {}
+                case RESIZE, WATCH, DIAL, FILE_STAT, USER_ADD, HELLO, PING, BODY_NOT_SET -> {}
             }
         } finally {
             lock.unlock();

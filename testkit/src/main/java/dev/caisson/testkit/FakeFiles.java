@@ -261,7 +261,7 @@ public final class FakeFiles {
                 }
                 nodes.put(change.getMove().getTo(), node);
             }
-            case CHANGE_NOT_SET -> {}
+            case SET_ATTRIBUTES, CHANGE_NOT_SET -> {}
         }
         done(stream, 0);
     }

@@ -105,7 +105,7 @@ class LauncherConnectionFuzzTest {
             NamespacesEngine engine = NamespacesEngine.connect(launcher.path);
             EngineSandbox sandbox =
                     engine.create(
-                            new EngineRequest(
+                            EngineRequest.of(
                                     ID,
                                     "local",
                                     "host",
