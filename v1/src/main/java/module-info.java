@@ -1,4 +1,5 @@
 /** The JSON forms of {@code /v1}. */
+@SuppressWarnings("module") // named after the version that it describes
 module dev.caisson.v1 {
     requires transitive dev.caisson.api;
     requires transitive tools.jackson.databind;
