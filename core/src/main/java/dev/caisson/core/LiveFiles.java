@@ -18,6 +18,7 @@ import dev.caisson.wire.agent.FilePut;
 import dev.caisson.wire.agent.MakeDirectory;
 import dev.caisson.wire.agent.Move;
 import dev.caisson.wire.agent.Remove;
+import dev.caisson.wire.agent.SetAttributes;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -41,10 +42,10 @@ final class LiveFiles implements SandboxFiles {
     private static final int BUFFER = 256 << 10;
 
     private final Transfers transfers;
-    private final LiveSandbox.Reporter reporter;
+    private final Reporter reporter;
     private volatile Changes baseline = Changes.NONE;
 
-    LiveFiles(Transfers transfers, LiveSandbox.Reporter reporter) {
+    LiveFiles(Transfers transfers, Reporter reporter) {
         this.transfers = transfers;
         this.reporter = reporter;
     }
@@ -199,19 +200,8 @@ final class LiveFiles implements SandboxFiles {
     @Override
     public Optional<FileInfo> stat(String path) {
         ByteString inside = Names.inside(path);
-        int end = inside.size();
-        while (end > 1 && inside.byteAt(end - 1) == '/') {
-            end--;
-        }
-        int slash = end - 1;
-        while (slash > 0 && inside.byteAt(slash) != '/') {
-            slash--;
-        }
-        ByteString name = inside.substring(Math.min(slash + 1, end), end);
-        ByteString parent = slash == 0 ? ByteString.copyFromUtf8("/") : inside.substring(0, slash);
         try {
-            return listing(parent, path, false).entries().stream()
-                    .filter(entry -> entry.getPath().equals(name))
+            return Transfers.join(transfers.stat(inside, "Looking at " + path)).entries().stream()
                     .findFirst()
                     .map(entry -> info(entry.toBuilder().setPath(inside).build()));
         } catch (CaissonException e) {
@@ -299,12 +289,19 @@ final class LiveFiles implements SandboxFiles {
 
     @Override
     public void setMode(String path, int mode) {
-        throw new UnsupportedOperationException();
+        change(
+                FileChange.newBuilder()
+                        .setSetAttributes(
+                                SetAttributes.newBuilder()
+                                        .setPath(Names.inside(path))
+                                        .setMode(mode & 0777)),
+                "Changing the mode of " + path,
+                Map.of("path", path, "change", "setMode"));
     }
 
     @Override
     public Watch watch(String path, boolean recursive, WatchListener listener) {
-        throw new UnsupportedOperationException();
+        return transfers.watch(Names.inside(path), path, recursive, listener);
     }
 
     // ---- results
