@@ -5,6 +5,7 @@ import dev.caisson.api.ErrorCode;
 import java.util.List;
 import picocli.CommandLine.MissingParameterException;
 import picocli.CommandLine.Model.ArgSpec;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
@@ -14,14 +15,23 @@ final class BadOption {
     private BadOption() {}
 
     static CaissonException explain(ParameterException e) {
-        String command = e.getCommandLine().getCommandSpec().name();
-        String help = command.equals("caisson") ? "caisson help" : "caisson help " + command;
+        String help = help(e.getCommandLine().getCommandSpec());
         if (e.getCause() instanceof CaissonException cause) {
             return name(CaissonException.of(cause.code(), prefix(e) + cause.message()), e)
                     .withRemedy(cause.remedy().isEmpty() ? "See: " + help : cause.remedy());
         }
         return name(CaissonException.of(ErrorCode.INVALID, message(e)), e)
                 .withRemedy("See: " + help);
+    }
+
+    private static String help(CommandSpec command) {
+        CommandSpec parent = command.parent();
+        if (parent == null) {
+            return "caisson help";
+        }
+        return parent.parent() == null
+                ? "caisson help " + command.name()
+                : command.qualifiedName() + " --help";
     }
 
     private static String message(ParameterException e) {

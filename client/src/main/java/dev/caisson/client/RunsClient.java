@@ -1,11 +1,16 @@
 package dev.caisson.client;
 
+import dev.caisson.api.ByteSize;
+import dev.caisson.api.ResultFile;
 import dev.caisson.v1.Page;
 import dev.caisson.v1.RunJson;
 import dev.caisson.v1.RunRequest;
 import dev.caisson.v1.StreamItem;
 import java.io.OutputStream;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
+import java.util.function.LongConsumer;
 
 /** Whole lives in one call. */
 public final class RunsClient {
@@ -78,5 +83,17 @@ public final class RunsClient {
     /** All files that came out, as a tar archive; the stream is not closed. */
     public long archive(String id, OutputStream target) {
         return Downloads.copy(http, Call.get("v1", "runs", id, "archive"), target);
+    }
+
+    /**
+     * Brings the files that came out to a folder of the host, as {@link FilesClient#get} does.
+     *
+     * @param limit bytes of all files together
+     * @param progress told the bytes copied so far
+     * @return everything in it, brought or not
+     */
+    public List<ResultFile> get(String id, Path folder, ByteSize limit, LongConsumer progress) {
+        return Landing.unpack(
+                http, Call.get("v1", "runs", id, "archive"), folder, limit, progress);
     }
 }
