@@ -13,15 +13,20 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson approvals}: what waits for a person. */
 @Command(
         name = "approvals",
-        description = {"", "What waits for a person.", ""},
+        description = "What waits for a person.",
         synopsisSubcommandLabel = "COMMAND",
-        subcommands = {ApprovalsCommand.Ls.class, ApprovalsCommand.Watch.class, ApprovalsCommand.Approve.class, ApprovalsCommand.Deny.class})
+        subcommands = {
+            ApprovalsCommand.Ls.class,
+            ApprovalsCommand.Watch.class,
+            ApprovalsCommand.Approve.class,
+            ApprovalsCommand.Deny.class
+        })
 final class ApprovalsCommand extends Group {
 
     /** Lists approvals, newest first. */
     @Command(
             name = "ls",
-            description = {"", "Lists approvals, newest first.", ""},
+            description = "Lists approvals, newest first.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson approvals ls"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -63,7 +68,7 @@ final class ApprovalsCommand extends Group {
     /** Shows approvals as they come and change, until it is interrupted. */
     @Command(
             name = "watch",
-            description = {"", "Shows approvals as they come and change, until it is interrupted.", ""},
+            description = "Shows approvals as they come and change, until it is interrupted.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson approvals watch"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -78,9 +83,13 @@ final class ApprovalsCommand extends Group {
     /** Says yes. */
     @Command(
             name = "approve",
-            description = {"", "Says yes.", ""},
+            description = "Says yes.",
             sortOptions = false,
-            footer = {"", "Example:", "  caisson approvals approve ap0123456789abcdefghij --remember session"})
+            footer = {
+                "",
+                "Example:",
+                "  caisson approvals approve ap0123456789abcdefghij --remember session"
+            })
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
     static final class Approve extends ServerCommand {
         @Option(
@@ -103,7 +112,7 @@ final class ApprovalsCommand extends Group {
     /** Says no. */
     @Command(
             name = "deny",
-            description = {"", "Says no.", ""},
+            description = "Says no.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson approvals deny ap0123456789abcdefghij"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields

@@ -51,10 +51,29 @@ final class BadOption {
         List<String> suggestions = e.getSuggestions();
         boolean option = given.startsWith("-");
         String meant =
-                suggestions.isEmpty()
+                suggestions.isEmpty() || (!option && !close(given, suggestions.getFirst().strip()))
                         ? ""
                         : " Did you mean " + suggestions.getFirst().strip() + "?";
         return "There is no " + (option ? "option " : "command ") + given + "." + meant;
+    }
+
+    /** Whether one word may be the other, mistyped: picocli always suggests some command. */
+    private static boolean close(String given, String word) {
+        int[] row = new int[word.length() + 1];
+        for (int j = 0; j <= word.length(); j++) {
+            row[j] = j;
+        }
+        for (int i = 1; i <= Math.min(given.length(), 64); i++) {
+            int diagonal = row[0];
+            row[0] = i;
+            for (int j = 1; j <= word.length(); j++) {
+                int change = given.charAt(i - 1) == word.charAt(j - 1) ? 0 : 1;
+                int best = Math.min(Math.min(row[j], row[j - 1]) + 1, diagonal + change);
+                diagonal = row[j];
+                row[j] = best;
+            }
+        }
+        return row[word.length()] <= 2;
     }
 
     private static String prefix(ParameterException e) {

@@ -31,7 +31,9 @@ final class Clean {
         }
     }
 
-    /** Controls, formats (also those that turn text around), separators and what is no character. */
+    /**
+     * Controls, formats (also those that turn text around), separators and what is no character.
+     */
     private static boolean shows(int point) {
         return switch (Character.getType(point)) {
             case Character.CONTROL,

@@ -67,6 +67,21 @@ final class Commands {
         }
     }
 
+    /** Blank lines around what a command does, as its own help shows it. */
+    static void space(CommandLine line) {
+        for (CommandLine command : line.getSubcommands().values()) {
+            if (!command.getCommandName().equals("run")) {
+                command.getCommandSpec()
+                        .usageMessage()
+                        .descriptionHeading("%n")
+                        .parameterListHeading("%n")
+                        .optionListHeading("%n")
+                        .commandListHeading("%nCommands:%n");
+            }
+            space(command);
+        }
+    }
+
     static void addAll(CommandLine line) {
         ALL.forEach((name, command) -> line.addSubcommand(name, command.get()));
     }
@@ -74,11 +89,10 @@ final class Commands {
     /** Lets options stand behind words, where no other program's options can be meant. */
     static void mixOptionsAndWords(CommandLine line) {
         line.getSubcommands()
-                .forEach(
-                        (name, command) -> {
-                            if (!FOR_PROGRAMS.contains(name)) {
-                                command.setStopAtPositional(false);
-                            }
-                        });
+                .forEach((name, command) -> {
+                    if (!FOR_PROGRAMS.contains(name)) {
+                        command.setStopAtPositional(false);
+                    }
+                });
     }
 }

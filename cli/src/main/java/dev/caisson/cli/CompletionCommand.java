@@ -14,7 +14,7 @@ import picocli.CommandLine.Spec;
 /** {@code caisson completion}: a script that completes commands and options. */
 @Command(
         name = "completion",
-        description = {"", "Prints a script that completes commands and options.", ""},
+        description = "Prints a script that completes commands and options.",
         footer = {
             "",
             "Examples:",

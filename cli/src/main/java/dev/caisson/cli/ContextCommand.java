@@ -11,7 +11,7 @@ import picocli.CommandLine.Spec;
 /** {@code caisson context}: the servers that were logged in to. */
 @Command(
         name = "context",
-        description = {"", "The servers that 'caisson login' remembered.", ""},
+        description = "The servers that 'caisson login' remembered.",
         synopsisSubcommandLabel = "COMMAND",
         subcommands = {ContextCommand.Ls.class, ContextCommand.Use.class, ContextCommand.Rm.class},
         footer = {"", "Example:", "  caisson context use work"})
@@ -39,13 +39,12 @@ final class ContextCommand extends Group {
             Contexts contexts = Contexts.load(file());
             Table table = new Table("USED", "NAME", "URL", "TENANT");
             new TreeMap<>(contexts.contexts())
-                    .forEach(
-                            (name, context) ->
-                                    table.row(
-                                            name.equals(contexts.current()) ? "*" : "",
-                                            name,
-                                            context.url(),
-                                            context.tenant()));
+                    .forEach((name, context) ->
+                            table.row(
+                                    name.equals(contexts.current()) ? "*" : "",
+                                    name,
+                                    context.url(),
+                                    context.tenant()));
             main().streams().print(table.text(new Printer(main(), false).width()));
             return 0;
         }

@@ -107,8 +107,7 @@ record Contexts(@Nullable String current, Map<String, Context> contexts) {
     Context find(String name) {
         Context context = contexts.get(name);
         if (context == null) {
-            throw CaissonException.of(
-                            ErrorCode.NOT_FOUND, "There is no context '" + name + "'.")
+            throw CaissonException.of(ErrorCode.NOT_FOUND, "There is no context '" + name + "'.")
                     .withDetail("allowed", String.join(", ", contexts.keySet()))
                     .withRemedy("See: caisson context ls");
         }

@@ -21,14 +21,12 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "cp",
         customSynopsis = {
-            "caisson cp [options] HERE ID:PATH", "   or: caisson cp [options] ID:PATH HERE"
+            "caisson cp [options] HERE ID:PATH",
+            "   or: caisson cp [options] ID:PATH HERE"
         },
-        description = {
-            "",
-            "Copies a file or folder into a sandbox or out of it. HERE may be - for standard input"
-                    + " or output. Links are never copied.",
-            ""
-        },
+        description =
+                "Copies a file or folder into a sandbox or out of it. HERE may be - for standard"
+                        + " input or output. Links are never copied.",
         sortOptions = false,
         footer = {
             "",
@@ -111,9 +109,7 @@ final class CpCommand extends ServerCommand {
         if (what.filter(at -> at.type() == FileType.DIRECTORY).isPresent()) {
             Transfers.landed(
                     printer,
-                    caisson.service()
-                            .files()
-                            .get(id, inside, target, limit, transfers::progress));
+                    caisson.service().files().get(id, inside, target, limit, transfers::progress));
         } else {
             files.get(inside, target);
         }

@@ -14,9 +14,16 @@ import picocli.CommandLine.Option;
 /** {@code caisson create}: makes a sandbox. */
 @Command(
         name = "create",
-        description = {"", "Makes a sandbox and prints its id. It lives until its time is over or it is removed.", ""},
+        description =
+                "Makes a sandbox and prints its id. It lives until its time is over or it is"
+                        + " removed.",
         sortOptions = false,
-        footer = {"", "Example:", "  caisson create --name build --memory 2g --lifetime 1h", "  caisson create --volume data:/data --label team=search"})
+        footer = {
+            "",
+            "Example:",
+            "  caisson create --name build --memory 2g --lifetime 1h",
+            "  caisson create --volume data:/data --label team=search"
+        })
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 final class CreateCommand extends ServerCommand {
     @Option(names = "--name", paramLabel = "NAME", description = "a name, unique among the living")

@@ -10,7 +10,7 @@ import picocli.CommandLine.Option;
 /** {@code caisson events}: shows what happened. */
 @Command(
         name = "events",
-        description = {"", "Shows what happened, oldest first; with --json -f one object a line.", ""},
+        description = "Shows what happened, oldest first; with --json -f one object a line.",
         sortOptions = false,
         footer = {"", "Example:", "  caisson events -f --type sandbox.ended"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -49,9 +49,7 @@ final class EventsCommand extends ServerCommand {
                             });
         } else {
             printer.list(
-                    client.events().list(after, limit, sandbox, type),
-                    HEADS,
-                    EventsCommand::cells);
+                    client.events().list(after, limit, sandbox, type), HEADS, EventsCommand::cells);
         }
         return 0;
     }

@@ -20,7 +20,7 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "exec",
         customSynopsis = "caisson exec [options] ID [--] COMMAND [ARGS...]",
-        description = {"", "Runs a command in a sandbox and passes its output on.", ""},
+        description = "Runs a command in a sandbox and passes its output on.",
         sortOptions = false,
         footer = {
             "",

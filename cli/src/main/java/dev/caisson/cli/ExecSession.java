@@ -81,34 +81,32 @@ final class ExecSession {
         Thread.ofPlatform()
                 .daemon()
                 .name("caisson-stdin")
-                .start(
-                        () -> {
-                            InputStream in = streams.in();
-                            try (OutputStream inside = exec.stdin()) {
-                                for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
-                                    inside.write(buffer, 0, n);
-                                }
-                            } catch (IOException e) {
-                                // It does not want more, or our own stream broke: its end of file.
-                            }
-                        });
+                .start(() -> {
+                    InputStream in = streams.in();
+                    try (OutputStream inside = exec.stdin()) {
+                        for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
+                            inside.write(buffer, 0, n);
+                        }
+                    } catch (IOException e) {
+                        // It does not want more, or our own stream broke: its end of file.
+                    }
+                });
     }
 
     /** Runs a command on a terminal; empty when it was left running. */
     Optional<ExecResult> onTerminal(ExecSpec spec) {
         Exec exec = sandbox.start(spec.withPty(Tty.size().orElse(USUAL)), new PassOn());
-        try (Tty tty = Tty.raw(size -> exec.resize(size.rows(), size.cols()))) {
+        try (Tty _ = Tty.raw(size -> exec.resize(size.rows(), size.cols()))) {
             type(exec);
-            var unused =
+            var _ =
                     exec.onExit()
-                            .whenComplete(
-                                    (result, failure) -> {
-                                        if (failure == null) {
-                                            over.complete(Optional.of(result));
-                                        } else {
-                                            over.completeExceptionally(failure);
-                                        }
-                                    });
+                            .whenComplete((result, failure) -> {
+                                if (failure == null) {
+                                    over.complete(Optional.of(result));
+                                } else {
+                                    over.completeExceptionally(failure);
+                                }
+                            });
             return over.join();
         } catch (CompletionException e) {
             if (e.getCause() instanceof dev.caisson.api.CaissonException failure) {
@@ -122,23 +120,22 @@ final class ExecSession {
         Thread.ofPlatform()
                 .daemon()
                 .name("caisson-keys")
-                .start(
-                        () -> {
-                            EscapeFilter filter = new EscapeFilter();
-                            byte[] keys = new byte[4096];
-                            try {
-                                OutputStream inside = exec.stdin();
-                                InputStream in = streams.in();
-                                for (int n = in.read(keys); n >= 0; n = in.read(keys)) {
-                                    inside.write(filter.pass(keys, n));
-                                    if (filter.detached()) {
-                                        over.complete(Optional.empty());
-                                        return;
-                                    }
-                                }
-                            } catch (IOException e) {
-                                // It ended, which its result tells.
+                .start(() -> {
+                    EscapeFilter filter = new EscapeFilter();
+                    byte[] keys = new byte[4096];
+                    try {
+                        OutputStream inside = exec.stdin();
+                        InputStream in = streams.in();
+                        for (int n = in.read(keys); n >= 0; n = in.read(keys)) {
+                            inside.write(filter.pass(keys, n));
+                            if (filter.detached()) {
+                                over.complete(Optional.empty());
+                                return;
                             }
-                        });
+                        }
+                    } catch (IOException e) {
+                        // It ended, which its result tells.
+                    }
+                });
     }
 }

@@ -9,7 +9,7 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson extend}: moves the end of a sandbox. */
 @Command(
         name = "extend",
-        description = {"", "Moves the end of a sandbox to that long from now.", ""},
+        description = "Moves the end of a sandbox to that long from now.",
         sortOptions = false,
         footer = {"", "Example:", "  caisson extend build 30m"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields

@@ -11,7 +11,7 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson files}: files in sandboxes. */
 @Command(
         name = "files",
-        description = {"", "Files in sandboxes.", ""},
+        description = "Files in sandboxes.",
         synopsisSubcommandLabel = "COMMAND",
         subcommands = {FilesCommand.Ls.class, FilesCommand.Cat.class, FilesCommand.Rm.class})
 final class FilesCommand extends Group {
@@ -19,7 +19,7 @@ final class FilesCommand extends Group {
     /** Lists a folder of a sandbox. */
     @Command(
             name = "ls",
-            description = {"", "Lists a folder of a sandbox.", ""},
+            description = "Lists a folder of a sandbox.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson files ls build /work"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -60,7 +60,7 @@ final class FilesCommand extends Group {
     /** Copies files of a sandbox to standard output. */
     @Command(
             name = "cat",
-            description = {"", "Copies files of a sandbox to standard output.", ""},
+            description = "Copies files of a sandbox to standard output.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson files cat build result.txt"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -84,7 +84,7 @@ final class FilesCommand extends Group {
     /** Removes files of a sandbox. */
     @Command(
             name = "rm",
-            description = {"", "Removes files of a sandbox.", ""},
+            description = "Removes files of a sandbox.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson files rm -r build /work/tmp"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields

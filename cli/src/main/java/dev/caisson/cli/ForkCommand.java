@@ -11,7 +11,7 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson fork}: copies a sandbox. */
 @Command(
         name = "fork",
-        description = {"", "Makes copies of a sandbox from its file system, and prints their ids.", ""},
+        description = "Makes copies of a sandbox from its file system, and prints their ids.",
         sortOptions = false,
         footer = {"", "Example:", "  caisson fork build --count 3"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields

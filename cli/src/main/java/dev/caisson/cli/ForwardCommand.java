@@ -20,11 +20,7 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson forward}: a port inside, reachable on this machine. */
 @Command(
         name = "forward",
-        description = {
-            "",
-            "Makes ports of a sandbox reachable on 127.0.0.1, until it is interrupted.",
-            ""
-        },
+        description = "Makes ports of a sandbox reachable on 127.0.0.1, until it is interrupted.",
         sortOptions = false,
         footer = {"", "Example:", "  caisson forward build 8080:18080"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -96,9 +92,7 @@ final class ForwardCommand extends ServerCommand {
         connections.acquireUninterruptibly();
         try (connection;
                 Tunnel tunnel = client.ports().dial(id, inside)) {
-            Thread up =
-                    Thread.ofVirtual()
-                            .start(() -> copy(connection, tunnel.output()));
+            Thread up = Thread.ofVirtual().start(() -> copy(connection, tunnel.output()));
             tunnel.input().transferTo(connection.getOutputStream());
             connection.shutdownOutput();
             up.join();

@@ -14,6 +14,7 @@ abstract class Group implements Runnable {
             names = {"-h", "--help"},
             usageHelp = true,
             description = "show this")
+    @SuppressWarnings("UnusedVariable") // picocli asks its own model
     private boolean help;
 
     @Override

@@ -6,7 +6,9 @@ import picocli.CommandLine.Command;
 /** {@code caisson info}: tells about a server. */
 @Command(
         name = "info",
-        description = {"", "Tells about the server: version, tiers and what is missing for them, limits, who you are.", ""},
+        description =
+                "Tells about the server: version, tiers and what is missing for them, limits, who"
+                        + " you are.",
         sortOptions = false,
         footer = {"", "Example:", "  caisson info --json"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields

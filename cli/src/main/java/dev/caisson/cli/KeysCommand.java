@@ -7,7 +7,6 @@ import dev.caisson.v1.KeyRequest;
 import dev.caisson.v1.RotateRequest;
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -16,15 +15,20 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson keys}: keys of the API. */
 @Command(
         name = "keys",
-        description = {"", "Keys of the API.", ""},
+        description = "Keys of the API.",
         synopsisSubcommandLabel = "COMMAND",
-        subcommands = {KeysCommand.Ls.class, KeysCommand.Create.class, KeysCommand.Rotate.class, KeysCommand.Revoke.class})
+        subcommands = {
+            KeysCommand.Ls.class,
+            KeysCommand.Create.class,
+            KeysCommand.Rotate.class,
+            KeysCommand.Revoke.class
+        })
 final class KeysCommand extends Group {
 
     /** Lists keys, without their secrets. */
     @Command(
             name = "ls",
-            description = {"", "Lists keys, without their secrets.", ""},
+            description = "Lists keys, without their secrets.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson keys ls"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -33,8 +37,20 @@ final class KeysCommand extends Group {
         int run(ServiceClient client, Printer printer) {
             printer.list(
                     ServiceClient.all(Query.LARGE, client.keys()::list),
-                    List.of("ID", "NAME", "ROLE", "SCOPES", "CREATED", "EXPIRES", "REVOKED", "USED"),
-                    item -> new @Nullable Object[] {item.id(), item.name(), item.role(), item.scopes(), item.createdAt(), item.expiresAt(), item.revokedAt(), item.lastUsedAt()});
+                    List.of(
+                            "ID", "NAME", "ROLE", "SCOPES", "CREATED", "EXPIRES", "REVOKED",
+                            "USED"),
+                    item ->
+                            new @Nullable Object[] {
+                                item.id(),
+                                item.name(),
+                                item.role(),
+                                item.scopes(),
+                                item.createdAt(),
+                                item.expiresAt(),
+                                item.revokedAt(),
+                                item.lastUsedAt()
+                            });
             return 0;
         }
     }
@@ -42,7 +58,7 @@ final class KeysCommand extends Group {
     /** Makes a key and prints it; it is shown this once. */
     @Command(
             name = "create",
-            description = {"", "Makes a key and prints it; it is shown this once.", ""},
+            description = "Makes a key and prints it; it is shown this once.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson keys create --name ci --role agent --expires 30d"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -88,7 +104,7 @@ final class KeysCommand extends Group {
     /** Gives a key another secret and prints the key; it is shown this once. */
     @Command(
             name = "rotate",
-            description = {"", "Gives a key another secret and prints the key; it is shown this once.", ""},
+            description = "Gives a key another secret and prints the key; it is shown this once.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson keys rotate 0a1b2c3d --overlap 1h"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -118,7 +134,7 @@ final class KeysCommand extends Group {
     /** Revokes keys; they are valid no more when this returns. */
     @Command(
             name = "revoke",
-            description = {"", "Revokes keys; they are valid no more when this returns.", ""},
+            description = "Revokes keys; they are valid no more when this returns.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson keys revoke 0a1b2c3d"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields

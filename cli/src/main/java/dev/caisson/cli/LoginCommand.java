@@ -19,16 +19,11 @@ import picocli.CommandLine.Spec;
 /** {@code caisson login}: remembers a server and a key. */
 @Command(
         name = "login",
-        description = {
-            "",
-            "Remembers a server and a key for it, and uses them from now on. The key is read from"
-                    + " CAISSON_API_KEY, or else from the terminal or standard input.",
-            ""
-        },
+        description =
+                "Remembers a server and a key for it, and uses them from now on. The key is read"
+                        + " from CAISSON_API_KEY, or else from the terminal or standard input.",
         sortOptions = false,
-        footer = {
-            "", "Example:", "  caisson login https://caisson.example.org:8443 --name work"
-        })
+        footer = {"", "Example:", "  caisson login https://caisson.example.org:8443 --name work"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 final class LoginCommand implements Callable<Integer> {
     private static final int LONGEST_KEY = 200;
@@ -51,6 +46,7 @@ final class LoginCommand implements Callable<Integer> {
             names = {"-h", "--help"},
             usageHelp = true,
             description = "show this")
+    @SuppressWarnings("UnusedVariable") // picocli asks its own model
     private boolean help;
 
     @Parameters(paramLabel = "URL", description = "http or https")

@@ -8,7 +8,7 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson logs}: shows kept output. */
 @Command(
         name = "logs",
-        description = {"", "Shows the output that is kept of all commands of a sandbox.", ""},
+        description = "Shows the output that is kept of all commands of a sandbox.",
         sortOptions = false,
         footer = {"", "Example:", "  caisson logs -f build"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields

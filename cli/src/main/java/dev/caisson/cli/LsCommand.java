@@ -14,7 +14,7 @@ import picocli.CommandLine.Option;
 /** {@code caisson ls}: lists sandboxes. */
 @Command(
         name = "ls",
-        description = {"", "Lists sandboxes that live, newest first.", ""},
+        description = "Lists sandboxes that live, newest first.",
         sortOptions = false,
         footer = {"", "Example:", "  caisson ls --label team=search", "  caisson ls -a --json"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields

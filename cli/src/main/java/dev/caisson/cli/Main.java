@@ -97,6 +97,7 @@ final class Main implements Runnable {
                 .setExecutionExceptionHandler((e, failed, parsed) -> fail(e, given));
         if (!alone) {
             Commands.mixOptionsAndWords(line);
+            Commands.space(line);
         }
         return line.execute(args);
     }

@@ -10,7 +10,7 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson pause}: freezes a sandbox. */
 @Command(
         name = "pause",
-        description = {"", "Freezes a sandbox: it keeps its memory and uses no CPU time.", ""},
+        description = "Freezes a sandbox: it keeps its memory and uses no CPU time.",
         sortOptions = false,
         footer = {"", "Example:", "  caisson pause build"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields

@@ -10,7 +10,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Parameters;
@@ -18,15 +17,20 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson policies}: policies: what sandboxes may do. */
 @Command(
         name = "policies",
-        description = {"", "Policies: what sandboxes may do.", ""},
+        description = "Policies: what sandboxes may do.",
         synopsisSubcommandLabel = "COMMAND",
-        subcommands = {PoliciesCommand.Ls.class, PoliciesCommand.Show.class, PoliciesCommand.Put.class, PoliciesCommand.Rm.class})
+        subcommands = {
+            PoliciesCommand.Ls.class,
+            PoliciesCommand.Show.class,
+            PoliciesCommand.Put.class,
+            PoliciesCommand.Rm.class
+        })
 final class PoliciesCommand extends Group {
 
     /** Lists policies. */
     @Command(
             name = "ls",
-            description = {"", "Lists policies.", ""},
+            description = "Lists policies.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson policies ls"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -36,7 +40,15 @@ final class PoliciesCommand extends Group {
             printer.list(
                     ServiceClient.all(Query.LARGE, client.policies()::list),
                     List.of("NAME", "ID", "TIERS", "TEMPLATES", "ROOT", "VERSION"),
-                    item -> new @Nullable Object[] {item.name(), item.id(), item.tiers(), item.templates(), item.root(), item.version()});
+                    item ->
+                            new @Nullable Object[] {
+                                item.name(),
+                                item.id(),
+                                item.tiers(),
+                                item.templates(),
+                                item.root(),
+                                item.version()
+                            });
             return 0;
         }
     }
@@ -44,7 +56,7 @@ final class PoliciesCommand extends Group {
     /** Shows a policy. */
     @Command(
             name = "show",
-            description = {"", "Shows a policy.", ""},
+            description = "Shows a policy.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson policies show strict --json"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -62,7 +74,7 @@ final class PoliciesCommand extends Group {
     /** Makes or replaces a policy from a JSON file, or - for standard input. */
     @Command(
             name = "put",
-            description = {"", "Makes or replaces a policy from a JSON file, or - for standard input.", ""},
+            description = "Makes or replaces a policy from a JSON file, or - for standard input.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson policies put strict strict.json"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -98,7 +110,7 @@ final class PoliciesCommand extends Group {
     /** Deletes policies. */
     @Command(
             name = "rm",
-            description = {"", "Deletes policies.", ""},
+            description = "Deletes policies.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson policies rm strict"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields

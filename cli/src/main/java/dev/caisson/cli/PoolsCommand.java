@@ -5,7 +5,6 @@ import dev.caisson.client.ServiceClient;
 import dev.caisson.v1.PoolJson;
 import dev.caisson.v1.PoolRequest;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
@@ -15,15 +14,21 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson pools}: warm pools of sandboxes. */
 @Command(
         name = "pools",
-        description = {"", "Warm pools of sandboxes.", ""},
+        description = "Warm pools of sandboxes.",
         synopsisSubcommandLabel = "COMMAND",
-        subcommands = {PoolsCommand.Ls.class, PoolsCommand.Show.class, PoolsCommand.Create.class, PoolsCommand.Resize.class, PoolsCommand.Rm.class})
+        subcommands = {
+            PoolsCommand.Ls.class,
+            PoolsCommand.Show.class,
+            PoolsCommand.Create.class,
+            PoolsCommand.Resize.class,
+            PoolsCommand.Rm.class
+        })
 final class PoolsCommand extends Group {
 
     /** Lists pools. */
     @Command(
             name = "ls",
-            description = {"", "Lists pools.", ""},
+            description = "Lists pools.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson pools ls"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -33,7 +38,17 @@ final class PoolsCommand extends Group {
             printer.list(
                     ServiceClient.all(Query.LARGE, client.pools()::list),
                     List.of("ID", "NAME", "TEMPLATE", "TIER", "SIZE", "READY", "CLAIMED", "MISSED"),
-                    item -> new @Nullable Object[] {item.id(), item.name(), item.template(), item.tier(), item.size(), item.ready(), item.claimed(), item.missed()});
+                    item ->
+                            new @Nullable Object[] {
+                                item.id(),
+                                item.name(),
+                                item.template(),
+                                item.tier(),
+                                item.size(),
+                                item.ready(),
+                                item.claimed(),
+                                item.missed()
+                            });
             return 0;
         }
     }
@@ -41,7 +56,7 @@ final class PoolsCommand extends Group {
     /** Shows a pool. */
     @Command(
             name = "show",
-            description = {"", "Shows a pool.", ""},
+            description = "Shows a pool.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson pools show small"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -59,7 +74,7 @@ final class PoolsCommand extends Group {
     /** Makes a pool and prints its id. */
     @Command(
             name = "create",
-            description = {"", "Makes a pool and prints its id.", ""},
+            description = "Makes a pool and prints its id.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson pools create small --size 4 --memory 256m"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -102,7 +117,7 @@ final class PoolsCommand extends Group {
     /** Changes how many a pool keeps ready. */
     @Command(
             name = "resize",
-            description = {"", "Changes how many a pool keeps ready.", ""},
+            description = "Changes how many a pool keeps ready.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson pools resize small 8"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -124,7 +139,7 @@ final class PoolsCommand extends Group {
     /** Deletes pools and what they keep. */
     @Command(
             name = "rm",
-            description = {"", "Deletes pools and what they keep.", ""},
+            description = "Deletes pools and what they keep.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson pools rm small"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields

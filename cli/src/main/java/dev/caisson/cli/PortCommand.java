@@ -12,7 +12,7 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson port}: ports of sandboxes that clients can reach. */
 @Command(
         name = "port",
-        description = {"", "Ports of sandboxes that clients can reach.", ""},
+        description = "Ports of sandboxes that clients can reach.",
         synopsisSubcommandLabel = "COMMAND",
         subcommands = {PortCommand.Open.class, PortCommand.Ls.class, PortCommand.Close.class})
 final class PortCommand extends Group {
@@ -20,7 +20,7 @@ final class PortCommand extends Group {
     /** Opens a port of a sandbox and prints where it is served. */
     @Command(
             name = "open",
-            description = {"", "Opens a port of a sandbox and prints where it is served.", ""},
+            description = "Opens a port of a sandbox and prints where it is served.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson port open build 8080"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -47,7 +47,7 @@ final class PortCommand extends Group {
     /** Lists the open ports of a sandbox. */
     @Command(
             name = "ls",
-            description = {"", "Lists the open ports of a sandbox.", ""},
+            description = "Lists the open ports of a sandbox.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson port ls build"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -68,7 +68,7 @@ final class PortCommand extends Group {
     /** Closes a port; what is connected is cut. */
     @Command(
             name = "close",
-            description = {"", "Closes a port; what is connected is cut.", ""},
+            description = "Closes a port; what is connected is cut.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson port close build 8080"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields

@@ -13,7 +13,7 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson ps}: lists commands of a sandbox. */
 @Command(
         name = "ps",
-        description = {"", "Lists the commands that run in a sandbox, newest first.", ""},
+        description = "Lists the commands that run in a sandbox, newest first.",
         sortOptions = false,
         footer = {"", "Example:", "  caisson ps build", "  caisson ps -a build"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields

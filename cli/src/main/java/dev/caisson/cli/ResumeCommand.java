@@ -8,7 +8,7 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson resume}: lets a sandbox go on. */
 @Command(
         name = "resume",
-        description = {"", "Lets a paused sandbox go on.", ""},
+        description = "Lets a paused sandbox go on.",
         sortOptions = false,
         footer = {"", "Example:", "  caisson resume build"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields

@@ -9,7 +9,9 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson rm}: ends sandboxes. */
 @Command(
         name = "rm",
-        description = {"", "Ends sandboxes: all their processes are dead and their files gone when this returns.", ""},
+        description =
+                "Ends sandboxes: all their processes are dead and their files gone when this"
+                        + " returns.",
         sortOptions = false,
         footer = {"", "Example:", "  caisson rm build sb0123456789abcdefghij"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields

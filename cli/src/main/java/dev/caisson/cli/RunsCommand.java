@@ -5,7 +5,6 @@ import dev.caisson.client.Query;
 import dev.caisson.client.ServiceClient;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -14,15 +13,21 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson runs}: runs that a server knows. */
 @Command(
         name = "runs",
-        description = {"", "Runs that a server knows.", ""},
+        description = "Runs that a server knows.",
         synopsisSubcommandLabel = "COMMAND",
-        subcommands = {RunsCommand.Ls.class, RunsCommand.Show.class, RunsCommand.Logs.class, RunsCommand.Get.class, RunsCommand.Rm.class})
+        subcommands = {
+            RunsCommand.Ls.class,
+            RunsCommand.Show.class,
+            RunsCommand.Logs.class,
+            RunsCommand.Get.class,
+            RunsCommand.Rm.class
+        })
 final class RunsCommand extends Group {
 
     /** Lists runs, newest first. */
     @Command(
             name = "ls",
-            description = {"", "Lists runs, newest first.", ""},
+            description = "Lists runs, newest first.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson runs ls"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -32,7 +37,15 @@ final class RunsCommand extends Group {
             printer.list(
                     ServiceClient.all(Query.LARGE, client.runs()::list),
                     List.of("ID", "STATE", "TIER", "SANDBOX", "CREATED", "ENDED"),
-                    item -> new @Nullable Object[] {item.id(), item.state(), item.tier(), item.sandbox(), item.createdAt(), item.endedAt()});
+                    item ->
+                            new @Nullable Object[] {
+                                item.id(),
+                                item.state(),
+                                item.tier(),
+                                item.sandbox(),
+                                item.createdAt(),
+                                item.endedAt()
+                            });
             return 0;
         }
     }
@@ -40,7 +53,7 @@ final class RunsCommand extends Group {
     /** Shows a run and its result. */
     @Command(
             name = "show",
-            description = {"", "Shows a run and its result.", ""},
+            description = "Shows a run and its result.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson runs show ru0123456789abcdefghij --json"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -58,7 +71,7 @@ final class RunsCommand extends Group {
     /** Shows the output of a run, and what comes until it ends. */
     @Command(
             name = "logs",
-            description = {"", "Shows the output of a run, and what comes until it ends.", ""},
+            description = "Shows the output of a run, and what comes until it ends.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson runs logs ru0123456789abcdefghij"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -76,7 +89,7 @@ final class RunsCommand extends Group {
     /** Brings the files that came out of a run to a folder here. */
     @Command(
             name = "get",
-            description = {"", "Brings the files that came out of a run to a folder here.", ""},
+            description = "Brings the files that came out of a run to a folder here.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson runs get ru0123456789abcdefghij results"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -105,7 +118,7 @@ final class RunsCommand extends Group {
     /** Ends runs and deletes what is kept of them. */
     @Command(
             name = "rm",
-            description = {"", "Ends runs and deletes what is kept of them.", ""},
+            description = "Ends runs and deletes what is kept of them.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson runs rm ru0123456789abcdefghij"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields

@@ -24,8 +24,7 @@ final class Server {
         String name = context == null ? contexts.current() : context;
         if (name == null) {
             throw CaissonException.of(ErrorCode.INVALID, "No server is named.")
-                    .withRemedy(
-                            "Set CAISSON_URL and CAISSON_API_KEY, or run: caisson login URL");
+                    .withRemedy("Set CAISSON_URL and CAISSON_API_KEY, or run: caisson login URL");
         }
         return config(contexts.find(name));
     }

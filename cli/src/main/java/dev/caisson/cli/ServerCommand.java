@@ -31,6 +31,7 @@ abstract class ServerCommand implements Callable<Integer> {
             names = {"-h", "--help"},
             usageHelp = true,
             description = "show this")
+    @SuppressWarnings("UnusedVariable") // picocli asks its own model
     private boolean help;
 
     /** Does it; returns the exit status. */

@@ -7,7 +7,7 @@ import picocli.CommandLine.Command;
 @Command(
         name = "shell",
         customSynopsis = "caisson shell [options] ID [COMMAND [ARGS...]]",
-        description = {"", "Opens a shell in a sandbox, on this terminal.", ""},
+        description = "Opens a shell in a sandbox, on this terminal.",
         footer = {
             "",
             "Example:",
@@ -18,8 +18,7 @@ import picocli.CommandLine.Command;
 final class ShellCommand extends ExecCommand {
     @Override
     List<String> otherwise() {
-        return List.of(
-                "/bin/sh", "-c", "command -v bash >/dev/null && exec bash -l; exec sh -l");
+        return List.of("/bin/sh", "-c", "command -v bash >/dev/null && exec bash -l; exec sh -l");
     }
 
     @Override

@@ -7,7 +7,7 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson show}: shows a sandbox. */
 @Command(
         name = "show",
-        description = {"", "Shows all about a sandbox: limits, labels, when and why it ends.", ""},
+        description = "Shows all about a sandbox: limits, labels, when and why it ends.",
         sortOptions = false,
         footer = {"", "Example:", "  caisson show build"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields

@@ -5,7 +5,6 @@ import dev.caisson.client.ServiceClient;
 import dev.caisson.v1.SnapshotJson;
 import dev.caisson.v1.SnapshotRequest;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -14,15 +13,19 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson snapshot}: saved file systems of sandboxes. */
 @Command(
         name = "snapshot",
-        description = {"", "Saved file systems of sandboxes.", ""},
+        description = "Saved file systems of sandboxes.",
         synopsisSubcommandLabel = "COMMAND",
-        subcommands = {SnapshotCommand.Create.class, SnapshotCommand.Ls.class, SnapshotCommand.Rm.class})
+        subcommands = {
+            SnapshotCommand.Create.class,
+            SnapshotCommand.Ls.class,
+            SnapshotCommand.Rm.class
+        })
 final class SnapshotCommand extends Group {
 
     /** Saves the file system of a sandbox and prints the id of the snapshot. */
     @Command(
             name = "create",
-            description = {"", "Saves the file system of a sandbox and prints the id of the snapshot.", ""},
+            description = "Saves the file system of a sandbox and prints the id of the snapshot.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson snapshot create build --name ready"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -55,7 +58,7 @@ final class SnapshotCommand extends Group {
     /** Lists snapshots, newest first. */
     @Command(
             name = "ls",
-            description = {"", "Lists snapshots, newest first.", ""},
+            description = "Lists snapshots, newest first.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson snapshot ls"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -65,7 +68,15 @@ final class SnapshotCommand extends Group {
             printer.list(
                     ServiceClient.all(Query.LARGE, client.snapshots()::list),
                     List.of("ID", "NAME", "SANDBOX", "TEMPLATE", "BYTES", "CREATED"),
-                    item -> new @Nullable Object[] {item.id(), item.name(), item.sandbox(), item.template(), item.bytes(), item.createdAt()});
+                    item ->
+                            new @Nullable Object[] {
+                                item.id(),
+                                item.name(),
+                                item.sandbox(),
+                                item.template(),
+                                item.bytes(),
+                                item.createdAt()
+                            });
             return 0;
         }
     }
@@ -73,7 +84,7 @@ final class SnapshotCommand extends Group {
     /** Deletes snapshots. */
     @Command(
             name = "rm",
-            description = {"", "Deletes snapshots.", ""},
+            description = "Deletes snapshots.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson snapshot rm ready"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields

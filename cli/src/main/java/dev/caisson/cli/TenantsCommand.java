@@ -15,15 +15,21 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson tenants}: tenants of a server. */
 @Command(
         name = "tenants",
-        description = {"", "Tenants of a server.", ""},
+        description = "Tenants of a server.",
         synopsisSubcommandLabel = "COMMAND",
-        subcommands = {TenantsCommand.Ls.class, TenantsCommand.Show.class, TenantsCommand.Create.class, TenantsCommand.Set.class, TenantsCommand.Rm.class})
+        subcommands = {
+            TenantsCommand.Ls.class,
+            TenantsCommand.Show.class,
+            TenantsCommand.Create.class,
+            TenantsCommand.Set.class,
+            TenantsCommand.Rm.class
+        })
 final class TenantsCommand extends Group {
 
     /** Lists tenants. */
     @Command(
             name = "ls",
-            description = {"", "Lists tenants.", ""},
+            description = "Lists tenants.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson tenants ls"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -33,7 +39,10 @@ final class TenantsCommand extends Group {
             printer.list(
                     ServiceClient.all(Query.LARGE, client.tenants()::list),
                     List.of("ID", "NAME", "STATE", "CREATED"),
-                    item -> new @Nullable Object[] {item.id(), item.name(), item.state(), item.createdAt()});
+                    item ->
+                            new @Nullable Object[] {
+                                item.id(), item.name(), item.state(), item.createdAt()
+                            });
             return 0;
         }
     }
@@ -41,7 +50,7 @@ final class TenantsCommand extends Group {
     /** Shows a tenant with its quotas. */
     @Command(
             name = "show",
-            description = {"", "Shows a tenant with its quotas.", ""},
+            description = "Shows a tenant with its quotas.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson tenants show acme"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -59,7 +68,7 @@ final class TenantsCommand extends Group {
     /** Makes a tenant and prints its id. */
     @Command(
             name = "create",
-            description = {"", "Makes a tenant and prints its id.", ""},
+            description = "Makes a tenant and prints its id.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson tenants create acme --sandboxes 20"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -88,7 +97,7 @@ final class TenantsCommand extends Group {
     /** Changes quotas or state of a tenant; quotas are replaced together. */
     @Command(
             name = "set",
-            description = {"", "Changes quotas or state of a tenant; quotas are replaced together.", ""},
+            description = "Changes quotas or state of a tenant; quotas are replaced together.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson tenants set acme --state suspended"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -117,7 +126,8 @@ final class TenantsCommand extends Group {
     /** Deletes a tenant and all that is its own; tells what was erased and kept. */
     @Command(
             name = "rm",
-            description = {"", "Deletes a tenant and all that is its own; tells what was erased and kept.", ""},
+            description =
+                    "Deletes a tenant and all that is its own; tells what was erased and kept.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson tenants rm acme"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields

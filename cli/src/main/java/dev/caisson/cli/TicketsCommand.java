@@ -8,7 +8,7 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson tickets}: one-time tickets for browsers. */
 @Command(
         name = "tickets",
-        description = {"", "One-time tickets for browsers.", ""},
+        description = "One-time tickets for browsers.",
         synopsisSubcommandLabel = "COMMAND",
         subcommands = {TicketsCommand.Exec.class, TicketsCommand.Port.class})
 final class TicketsCommand extends Group {
@@ -16,7 +16,7 @@ final class TicketsCommand extends Group {
     /** Makes a ticket for the terminal of a command; valid 30 seconds, once. */
     @Command(
             name = "exec",
-            description = {"", "Makes a ticket for the terminal of a command; valid 30 seconds, once.", ""},
+            description = "Makes a ticket for the terminal of a command; valid 30 seconds, once.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson tickets exec ex0123456789abcdefghij"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -35,7 +35,7 @@ final class TicketsCommand extends Group {
     /** Makes a ticket for a port of a sandbox; valid 30 seconds, once. */
     @Command(
             name = "port",
-            description = {"", "Makes a ticket for a port of a sandbox; valid 30 seconds, once.", ""},
+            description = "Makes a ticket for a port of a sandbox; valid 30 seconds, once.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson tickets port build 8080"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields

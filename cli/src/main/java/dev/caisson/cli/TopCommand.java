@@ -16,7 +16,7 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson top}: shows what sandboxes use. */
 @Command(
         name = "top",
-        description = {"", "Shows what sandboxes use now; on a terminal again every two seconds.", ""},
+        description = "Shows what sandboxes use now; on a terminal again every two seconds.",
         sortOptions = false,
         footer = {"", "Example:", "  caisson top", "  caisson top --once build"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields

@@ -67,8 +67,7 @@ final class Tty implements AutoCloseable {
     private static void watch(Process watcher, Consumer<PtySize> resized) {
         try (BufferedReader sizes =
                 new BufferedReader(
-                        new InputStreamReader(
-                                watcher.getInputStream(), StandardCharsets.UTF_8))) {
+                        new InputStreamReader(watcher.getInputStream(), StandardCharsets.UTF_8))) {
             for (String line = sizes.readLine(); line != null; line = sizes.readLine()) {
                 parse(line).ifPresent(resized);
             }
@@ -78,7 +77,7 @@ final class Tty implements AutoCloseable {
     }
 
     private static Optional<PtySize> parse(String size) {
-        String[] parts = size.strip().split(" ");
+        String[] parts = size.strip().split(" ", -1);
         try {
             int rows = Integer.parseInt(parts[0]);
             int cols = parts.length == 2 ? Integer.parseInt(parts[1]) : 0;
@@ -97,8 +96,7 @@ final class Tty implements AutoCloseable {
         try {
             process.getOutputStream().close();
             String said =
-                    new String(
-                            process.getInputStream().readNBytes(4096), StandardCharsets.UTF_8);
+                    new String(process.getInputStream().readNBytes(4096), StandardCharsets.UTF_8);
             if (!process.waitFor(LONGEST_SECONDS, TimeUnit.SECONDS) || process.exitValue() != 0) {
                 throw new IOException("there is no terminal");
             }

@@ -1,6 +1,5 @@
 package dev.caisson.cli;
 
-
 /** Numbers for people. */
 final class Units {
     private static final String NAMES = "KMGTP";

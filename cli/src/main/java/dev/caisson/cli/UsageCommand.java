@@ -11,7 +11,7 @@ import picocli.CommandLine.Option;
 /** {@code caisson usage}: shows what was used. */
 @Command(
         name = "usage",
-        description = {"", "Shows what was used, by the hour.", ""},
+        description = "Shows what was used, by the hour.",
         sortOptions = false,
         footer = {"", "Example:", "  caisson usage --from 2026-11-01T00:00:00Z --by sandbox"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -35,8 +35,16 @@ final class UsageCommand extends ServerCommand {
     int run(ServiceClient client, Printer printer) {
         printer.list(
                 client.usage(Optional.ofNullable(from), Optional.ofNullable(to), by, sandbox),
-                List.of("HOUR", "TENANT", "SANDBOX", "EXEC", "CPU_MS", "MEMORY_BS", "DISK_BS",
-                        "OUTPUT", "EXECS"),
+                List.of(
+                        "HOUR",
+                        "TENANT",
+                        "SANDBOX",
+                        "EXEC",
+                        "CPU_MS",
+                        "MEMORY_BS",
+                        "DISK_BS",
+                        "OUTPUT",
+                        "EXECS"),
                 row ->
                         new @Nullable Object[] {
                             row.hour(),

@@ -6,7 +6,6 @@ import dev.caisson.client.ServiceClient;
 import dev.caisson.v1.VolumeJson;
 import dev.caisson.v1.VolumeRequest;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -15,15 +14,20 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson volumes}: volumes, which outlive sandboxes. */
 @Command(
         name = "volumes",
-        description = {"", "Volumes, which outlive sandboxes.", ""},
+        description = "Volumes, which outlive sandboxes.",
         synopsisSubcommandLabel = "COMMAND",
-        subcommands = {VolumesCommand.Ls.class, VolumesCommand.Show.class, VolumesCommand.Create.class, VolumesCommand.Rm.class})
+        subcommands = {
+            VolumesCommand.Ls.class,
+            VolumesCommand.Show.class,
+            VolumesCommand.Create.class,
+            VolumesCommand.Rm.class
+        })
 final class VolumesCommand extends Group {
 
     /** Lists volumes, newest first. */
     @Command(
             name = "ls",
-            description = {"", "Lists volumes, newest first.", ""},
+            description = "Lists volumes, newest first.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson volumes ls"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -33,7 +37,15 @@ final class VolumesCommand extends Group {
             printer.list(
                     ServiceClient.all(Query.LARGE, client.volumes()::list),
                     List.of("ID", "NAME", "LIMIT", "USED", "SANDBOXES", "CREATED"),
-                    item -> new @Nullable Object[] {item.id(), item.name(), item.diskBytes(), item.allocatedBytes(), item.sandboxes(), item.createdAt()});
+                    item ->
+                            new @Nullable Object[] {
+                                item.id(),
+                                item.name(),
+                                item.diskBytes(),
+                                item.allocatedBytes(),
+                                item.sandboxes(),
+                                item.createdAt()
+                            });
             return 0;
         }
     }
@@ -41,7 +53,7 @@ final class VolumesCommand extends Group {
     /** Shows a volume. */
     @Command(
             name = "show",
-            description = {"", "Shows a volume.", ""},
+            description = "Shows a volume.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson volumes show data"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -59,7 +71,7 @@ final class VolumesCommand extends Group {
     /** Makes a volume and prints its id. */
     @Command(
             name = "create",
-            description = {"", "Makes a volume and prints its id.", ""},
+            description = "Makes a volume and prints its id.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson volumes create data --disk 10g"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -102,7 +114,7 @@ final class VolumesCommand extends Group {
     /** Deletes volumes and all that is in them. */
     @Command(
             name = "rm",
-            description = {"", "Deletes volumes and all that is in them.", ""},
+            description = "Deletes volumes and all that is in them.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson volumes rm data"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields

@@ -5,7 +5,6 @@ import dev.caisson.client.ServiceClient;
 import dev.caisson.v1.WebhookJson;
 import dev.caisson.v1.WebhookRequest;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -14,15 +13,21 @@ import picocli.CommandLine.Parameters;
 /** {@code caisson webhooks}: webhooks: events sent to a URL. */
 @Command(
         name = "webhooks",
-        description = {"", "Webhooks: events sent to a URL.", ""},
+        description = "Webhooks: events sent to a URL.",
         synopsisSubcommandLabel = "COMMAND",
-        subcommands = {WebhooksCommand.Ls.class, WebhooksCommand.Create.class, WebhooksCommand.Rm.class, WebhooksCommand.DeadLetters.class, WebhooksCommand.Replay.class})
+        subcommands = {
+            WebhooksCommand.Ls.class,
+            WebhooksCommand.Create.class,
+            WebhooksCommand.Rm.class,
+            WebhooksCommand.DeadLetters.class,
+            WebhooksCommand.Replay.class
+        })
 final class WebhooksCommand extends Group {
 
     /** Lists webhooks. */
     @Command(
             name = "ls",
-            description = {"", "Lists webhooks.", ""},
+            description = "Lists webhooks.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson webhooks ls"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -32,7 +37,16 @@ final class WebhooksCommand extends Group {
             printer.list(
                     ServiceClient.all(Query.LARGE, client.webhooks()::list),
                     List.of("ID", "URL", "STATE", "TYPES", "CURSOR", "DEAD", "ERROR"),
-                    item -> new @Nullable Object[] {item.id(), item.url(), item.state(), item.types(), item.cursor(), item.deadLetters(), item.lastError()});
+                    item ->
+                            new @Nullable Object[] {
+                                item.id(),
+                                item.url(),
+                                item.state(),
+                                item.types(),
+                                item.cursor(),
+                                item.deadLetters(),
+                                item.lastError()
+                            });
             return 0;
         }
     }
@@ -40,9 +54,14 @@ final class WebhooksCommand extends Group {
     /** Makes a webhook and prints its id and its secret, which is shown this once. */
     @Command(
             name = "create",
-            description = {"", "Makes a webhook and prints its id and its secret, which is shown this once.", ""},
+            description =
+                    "Makes a webhook and prints its id and its secret, which is shown this once.",
             sortOptions = false,
-            footer = {"", "Example:", "  caisson webhooks create https://example.org/hook --type sandbox.ended"})
+            footer = {
+                "",
+                "Example:",
+                "  caisson webhooks create https://example.org/hook --type sandbox.ended"
+            })
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
     static final class Create extends ServerCommand {
         @Option(names = "--type", paramLabel = "TYPE", description = "of events, repeatable (all)")
@@ -66,7 +85,7 @@ final class WebhooksCommand extends Group {
     /** Deletes webhooks. */
     @Command(
             name = "rm",
-            description = {"", "Deletes webhooks.", ""},
+            description = "Deletes webhooks.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson webhooks rm wh0123456789abcdefghij"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -87,7 +106,7 @@ final class WebhooksCommand extends Group {
     /** Lists events whose delivery was given up. */
     @Command(
             name = "dead-letters",
-            description = {"", "Lists events whose delivery was given up.", ""},
+            description = "Lists events whose delivery was given up.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson webhooks dead-letters wh0123456789abcdefghij"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -109,7 +128,7 @@ final class WebhooksCommand extends Group {
     /** Delivers again what is behind a seq. */
     @Command(
             name = "replay",
-            description = {"", "Delivers again what is behind a seq.", ""},
+            description = "Delivers again what is behind a seq.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson webhooks replay wh0123456789abcdefghij 1200"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields

@@ -18,7 +18,6 @@ import tools.jackson.core.JacksonException;
 final class Follow<T> {
     private static final Duration FIRST_PAUSE = Duration.ofMillis(50);
     private static final Duration LONGEST_PAUSE = Duration.ofSeconds(2);
-    private static final IOException ENDED = new IOException("a stream ended early");
 
     /** The request for what is behind a position; null: from the start. */
     @FunctionalInterface
@@ -131,7 +130,9 @@ final class Follow<T> {
     /** Reads one answer to its end; null when that was the end of the stream. */
     private @Nullable CaissonException pass(Taker<T> taker) {
         try {
-            return once(taker) ? null : Failures.broken(http.config().url(), ENDED);
+            return once(taker)
+                    ? null
+                    : Failures.broken(http.config().url(), new IOException("a stream ended early"));
         } catch (IOException e) {
             return Failures.broken(http.config().url(), e);
         } catch (CaissonException e) {

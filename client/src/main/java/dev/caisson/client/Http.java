@@ -16,6 +16,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JavaType;
 
@@ -52,14 +53,21 @@ final class Http implements AutoCloseable {
         T read(Answer answer) throws IOException;
     }
 
+    /** Makes a form of JSON. */
+    @FunctionalInterface
+    private interface Parser<T> {
+        @Nullable T parse(byte[] json);
+    }
+
     /** Sends a call and reads its JSON answer. */
     <T> T read(Call call, Class<T> type) {
-        return read(call, Json.LENIENT.constructType(type));
+        return parsed(call, json -> Json.LENIENT.readValue(json, type));
     }
 
     /** Sends a call and reads a part of a list. */
     <T> Page<T> page(Call call, Class<T> item) {
-        return read(call, Json.LENIENT.getTypeFactory().constructParametricType(Page.class, item));
+        JavaType page = Json.LENIENT.getTypeFactory().constructParametricType(Page.class, item);
+        return parsed(call, json -> Json.LENIENT.<Page<T>>readValue(json, page));
     }
 
     /** Sends a call whose answer is a whole list. */
@@ -67,20 +75,20 @@ final class Http implements AutoCloseable {
         return page(call, item).items();
     }
 
-    private <T> T read(Call call, JavaType type) {
+    private <T> T parsed(Call call, Parser<T> parser) {
         call.header("Accept", "application/json");
         return send(
                 call,
                 answer -> {
                     try (answer) {
-                        return parse(bytes(answer.stream(), config.answerLimit().bytes()), type);
+                        return parse(bytes(answer.stream(), config.answerLimit().bytes()), parser);
                     }
                 });
     }
 
-    private static <T> T parse(byte[] json, JavaType type) {
+    private static <T> T parse(byte[] json, Parser<T> parser) {
         try {
-            T form = Json.LENIENT.readValue(json, type);
+            T form = parser.parse(json);
             if (form == null) {
                 throw Failures.malformed("null instead of an object", null);
             }

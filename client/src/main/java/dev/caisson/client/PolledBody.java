@@ -126,7 +126,7 @@ final class PolledBody extends InputStream implements BodySubscriber<PolledBody>
     @Override
     public void close() {
         closed = true;
-        var unused = subscription.thenAccept(Subscription::cancel);
+        var _ = subscription.thenAccept(Subscription::cancel);
         parts.add(new Part(List.of(), true, new IOException("The answer was closed.")));
     }
 }

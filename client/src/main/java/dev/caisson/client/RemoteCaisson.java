@@ -45,7 +45,7 @@ public final class RemoteCaisson implements Caisson {
         this.client = ServiceClient.open(config);
         this.http = client.http();
         this.lease = config.lease();
-        this.events = events == EventSink.NONE ? null : new RemoteEvents(client, events);
+        this.events = events.equals(EventSink.NONE) ? null : new RemoteEvents(client, events);
         this.keeper = http.start("caisson-lease", this::keepLeases);
     }
 

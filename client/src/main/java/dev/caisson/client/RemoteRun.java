@@ -119,8 +119,7 @@ final class RemoteRun {
         if (told.stream().anyMatch(file -> file.type() == FileType.REGULAR)
                 || told.stream().anyMatch(file -> file.type() == FileType.DIRECTORY)) {
             List<ResultFile> landed =
-                    client.runs()
-                            .get(id, target, spec.outLimit(), bytes -> progress(bytes, total));
+                    client.runs().get(id, target, spec.outLimit(), bytes -> progress(bytes, total));
             landed.forEach(file -> came.put(trim(file.path()), file));
         }
         return told.stream().map(file -> merged(file, came.get(trim(file.path())))).toList();

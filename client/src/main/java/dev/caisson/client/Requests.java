@@ -90,7 +90,7 @@ final class Requests {
                 spec.user().equals(normal.user()) ? null : spec.user().label(),
                 spec.timeout().map(Duration::toMillis).orElse(null),
                 spec.grace().equals(normal.grace()) ? null : spec.grace().toMillis(),
-                spec.stdin() && pty.isEmpty() ? true : null,
+                (spec.stdin() && pty.isEmpty()) ? Boolean.TRUE : null,
                 null,
                 spec.linger() ? true : null,
                 pty.orElse(null),

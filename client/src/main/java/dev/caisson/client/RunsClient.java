@@ -93,7 +93,6 @@ public final class RunsClient {
      * @return everything in it, brought or not
      */
     public List<ResultFile> get(String id, Path folder, ByteSize limit, LongConsumer progress) {
-        return Landing.unpack(
-                http, Call.get("v1", "runs", id, "archive"), folder, limit, progress);
+        return Landing.unpack(http, Call.get("v1", "runs", id, "archive"), folder, limit, progress);
     }
 }

@@ -19,13 +19,27 @@ final class Socket implements WebSocket.Listener, AutoCloseable {
     private static final Duration PING = Duration.ofSeconds(15);
     private static final ByteBuffer EMPTY = ByteBuffer.allocate(0);
 
-    /**
-     * What came: bytes, or text, or neither: the end.
-     *
-     * @param failure how it ended, when not in order
-     */
-    record Frame(byte @Nullable [] bytes, @Nullable String text, @Nullable Throwable failure) {
-        static final Frame END = new Frame(null, null, null);
+    /** What came: bytes, or text, or neither: the end. */
+    static final class Frame {
+        private static final Frame END = new Frame(null, null, null);
+
+        private final byte @Nullable [] bytes;
+        private final @Nullable String text;
+        private final @Nullable Throwable failure;
+
+        private Frame(byte @Nullable [] bytes, @Nullable String text, @Nullable Throwable failure) {
+            this.bytes = bytes;
+            this.text = text;
+            this.failure = failure;
+        }
+
+        byte @Nullable [] bytes() {
+            return bytes;
+        }
+
+        @Nullable String text() {
+            return text;
+        }
 
         boolean isEnd() {
             return bytes == null && text == null;
@@ -118,8 +132,8 @@ final class Socket implements WebSocket.Listener, AutoCloseable {
         Frame frame = end == null ? take() : end;
         if (frame.isEnd()) {
             end = frame;
-            if (frame.failure() != null) {
-                throw new IOException("The connection broke.", frame.failure());
+            if (frame.failure != null) {
+                throw new IOException("The connection broke.", frame.failure);
             }
         } else {
             socket().request(1);
@@ -138,7 +152,7 @@ final class Socket implements WebSocket.Listener, AutoCloseable {
                     close();
                     throw new java.net.SocketTimeoutException("The other side is gone.");
                 }
-                var unused = socket().sendPing(EMPTY);
+                var _ = socket().sendPing(EMPTY);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

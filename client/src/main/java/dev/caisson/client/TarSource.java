@@ -171,8 +171,9 @@ final class TarSource extends InputStream {
 
     static int mode(Set<PosixFilePermission> permissions) {
         int mode = 0;
-        for (PosixFilePermission permission : permissions) {
-            mode |= 1 << (PosixFilePermission.values().length - 1 - permission.ordinal());
+        // They are declared from the owner's read bit down.
+        for (PosixFilePermission permission : PosixFilePermission.values()) {
+            mode = mode << 1 | (permissions.contains(permission) ? 1 : 0);
         }
         return mode;
     }
