@@ -63,7 +63,7 @@ public final class FilesClient {
     public FileJson write(String sandbox, String path, byte[] content, @Nullable Integer mode) {
         return http.read(
                 call(Call.put(files(sandbox)), path)
-                        .query("mode", octal(mode))
+                        .query("mode", mode)
                         .bytes(content, 0, content.length),
                 FileJson.class);
     }
@@ -72,13 +72,9 @@ public final class FilesClient {
     public FileJson write(
             String sandbox, String path, InputStream content, @Nullable Integer mode) {
         return http.read(
-                call(Call.put(files(sandbox)), path).query("mode", octal(mode)).stream(
+                call(Call.put(files(sandbox)), path).query("mode", mode).stream(
                         content, "application/octet-stream"),
                 FileJson.class);
-    }
-
-    private static @Nullable String octal(@Nullable Integer mode) {
-        return mode == null ? null : String.format("%04o", mode & 0777);
     }
 
     /** Removes a file, or a folder with all in it. */

@@ -80,11 +80,20 @@ final class Landing {
             note(entry, FileType.SYMLINK, "a link; not followed");
         } else if (entry.isDirectory()) {
             directory(entry, names.get());
-        } else if (entry.isFile() && !entry.isSparse()) {
+        } else if (isRegular(entry)) {
             regular(tar, entry, names.get());
         } else {
             note(entry, FileType.UNKNOWN, "not a regular file or folder; only those are collected");
         }
+    }
+
+    /** The library takes everything for a file that is neither folder nor link. */
+    private static boolean isRegular(TarArchiveEntry entry) {
+        return entry.isFile()
+                && !entry.isSparse()
+                && !entry.isFIFO()
+                && !entry.isCharacterDevice()
+                && !entry.isBlockDevice();
     }
 
     private void directory(TarArchiveEntry entry, List<String> names) throws IOException {

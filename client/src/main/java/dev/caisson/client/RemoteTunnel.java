@@ -7,9 +7,11 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 
-/** A TCP connection into a sandbox, over a WebSocket. */
+/**
+ * A TCP connection into a sandbox, over a WebSocket of binary frames; an empty one is the end of
+ * file of its direction.
+ */
 final class RemoteTunnel implements Tunnel {
-    private static final String EOF = "{\"eof\":true}";
     private static final int CHUNK = 64 << 10;
 
     private final Socket socket;
@@ -68,6 +70,7 @@ final class RemoteTunnel implements Tunnel {
     private final class Input extends InputStream {
         private byte[] bytes = new byte[0];
         private int at;
+        private boolean ended;
 
         @Override
         public int read() throws IOException {
@@ -77,10 +80,17 @@ final class RemoteTunnel implements Tunnel {
 
         @Override
         public int read(byte[] target, int offset, int length) throws IOException {
+            if (length == 0) {
+                return 0;
+            }
             while (at == bytes.length) {
+                if (ended) {
+                    return -1;
+                }
                 Socket.Frame frame = socket.next();
                 byte[] came = frame.bytes();
-                if (frame.isEnd() || EOF.equals(frame.text())) {
+                if (frame.isEnd() || (came != null && came.length == 0)) {
+                    ended = true;
                     return -1;
                 }
                 bytes = came == null ? new byte[0] : came;
@@ -115,7 +125,7 @@ final class RemoteTunnel implements Tunnel {
         public void close() throws IOException {
             if (!closed) {
                 closed = true;
-                socket.send(EOF);
+                socket.send(new byte[0], 0, 0);
             }
         }
     }

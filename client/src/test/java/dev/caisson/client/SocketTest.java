@@ -136,7 +136,7 @@ class SocketTest {
             assertThat(new String(got, StandardCharsets.UTF_8)).isEqualTo("pong");
             assertThat(tunnel.input().read()).isEqualTo(-1);
         }
-        assertThat(frames).containsExactly("2:ping", "1:{\"eof\":true}");
+        assertThat(frames).containsExactly("2:ping", "2:");
     }
 
     @Test

@@ -105,7 +105,7 @@ class StreamTest {
     @Test
     void everythingComesOnceWhereverTheStreamBreaks() {
         byte[] whole = lines(0).getBytes(StandardCharsets.UTF_8);
-        for (int cut = 0; cut < whole.length; cut += 7) {
+        for (int cut = 0; cut < whole.length; cut += 23) {
             AtomicInteger times = new AtomicInteger();
             int at = cut;
             server.on(
