@@ -66,7 +66,7 @@ record Contexts(@Nullable String current, Map<String, Context> contexts) {
                 throw CaissonException.of(
                                 ErrorCode.INVALID,
                                 "Others can read the keys in " + file + ", or it is no file.")
-                        .withRemedy("chmod 600 " + file);
+                        .withRemedy("Run: chmod 600 " + file);
             }
             return Json.request(Files.readAllBytes(file), Contexts.class);
         } catch (NoSuchFileException e) {

@@ -63,7 +63,7 @@ class ExecCommand extends ServerCommand {
     @Option(names = "--linger", description = "what it leaves behind lives on")
     private boolean linger;
 
-    @Parameters(paramLabel = "ID", description = "id or name of a sandbox")
+    @Parameters(index = "0", paramLabel = "ID", description = "id or name of a sandbox")
     private String id;
 
     @Parameters(index = "1..*", paramLabel = "COMMAND", description = "program and arguments")

@@ -29,10 +29,11 @@ final class FilesCommand extends Group {
                 description = "folders below as well")
         private boolean recursive;
 
-        @Parameters(paramLabel = "ID", description = "id or name of a sandbox")
+        @Parameters(index = "0", paramLabel = "ID", description = "id or name of a sandbox")
         private String id;
 
         @Parameters(
+                index = "1",
                 paramLabel = "PATH",
                 arity = "0..1",
                 defaultValue = "/work",
@@ -65,10 +66,14 @@ final class FilesCommand extends Group {
             footer = {"", "Example:", "  caisson files cat build result.txt"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
     static final class Cat extends ServerCommand {
-        @Parameters(paramLabel = "ID", description = "id or name of a sandbox")
+        @Parameters(index = "0", paramLabel = "ID", description = "id or name of a sandbox")
         private String id;
 
-        @Parameters(paramLabel = "PATH", arity = "1..*", description = "absolute or below /work")
+        @Parameters(
+                index = "1..*",
+                paramLabel = "PATH",
+                arity = "1..*",
+                description = "absolute or below /work")
         private List<String> paths;
 
         @Override
@@ -94,10 +99,14 @@ final class FilesCommand extends Group {
                 description = "folders with all that is in them")
         private boolean recursive;
 
-        @Parameters(paramLabel = "ID", description = "id or name of a sandbox")
+        @Parameters(index = "0", paramLabel = "ID", description = "id or name of a sandbox")
         private String id;
 
-        @Parameters(paramLabel = "PATH", arity = "1..*", description = "absolute or below /work")
+        @Parameters(
+                index = "1..*",
+                paramLabel = "PATH",
+                arity = "1..*",
+                description = "absolute or below /work")
         private List<String> paths;
 
         @Override

@@ -27,7 +27,7 @@ import picocli.CommandLine.Parameters;
 final class ForwardCommand extends ServerCommand {
     private static final int MOST_CONNECTIONS = 256;
 
-    @Parameters(paramLabel = "ID", description = "id or name of a sandbox")
+    @Parameters(index = "0", paramLabel = "ID", description = "id or name of a sandbox")
     private String id;
 
     @Parameters(

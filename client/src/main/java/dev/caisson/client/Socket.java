@@ -17,6 +17,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class Socket implements WebSocket.Listener, AutoCloseable {
     private static final Duration PING = Duration.ofSeconds(15);
+
+    /** So many frames wait here at most; the JDK cuts them into pieces of 16 KiB. */
+    private static final int AHEAD = 8;
+
     private static final ByteBuffer EMPTY = ByteBuffer.allocate(0);
 
     /** What came: bytes, or text, or neither: the end. */
@@ -64,6 +68,12 @@ final class Socket implements WebSocket.Listener, AutoCloseable {
         Socket socket = new Socket(http.config());
         socket.webSocket = http.webSocket(call, socket);
         return socket;
+    }
+
+    /** JDK 25 does not tell of a connection that ends while nothing is asked for. */
+    @Override
+    public void onOpen(WebSocket from) {
+        from.request(AHEAD);
     }
 
     @Override
