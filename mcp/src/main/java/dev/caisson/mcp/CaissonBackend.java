@@ -43,8 +43,7 @@ public final class CaissonBackend implements Backend {
     }
 
     @Override
-    public SandboxJson create(
-            @Nullable String name, Map<String, String> labels, Duration timeout) {
+    public SandboxJson create(@Nullable String name, Map<String, String> labels, Duration timeout) {
         SandboxSpec spec = SandboxSpec.defaults().withLabels(labels).withMaxLife(timeout);
         Sandbox made = caisson.create(name == null ? spec : spec.withName(name));
         Instant now = Instant.now();
@@ -62,12 +61,12 @@ public final class CaissonBackend implements Backend {
 
     /** One page: the cursor is not used. */
     @Override
-    public Page<SandboxJson> list(
-            Map<String, String> labels, int limit, @Nullable String cursor) {
+    public Page<SandboxJson> list(Map<String, String> labels, int limit, @Nullable String cursor) {
         List<Sandbox> all = new ArrayList<>(caisson.sandboxes());
         List<SandboxJson> items =
                 all.reversed().stream()
-                        .filter(one -> one.spec().labels().entrySet().containsAll(labels.entrySet()))
+                        .filter(one ->
+                                one.spec().labels().entrySet().containsAll(labels.entrySet()))
                         .limit(limit)
                         .map(this::form)
                         .toList();
@@ -122,8 +121,7 @@ public final class CaissonBackend implements Backend {
     @Override
     public List<FileJson> list(String sandbox, String path, boolean recursive) {
         Sandbox found = find(sandbox);
-        List<FileInfo> infos =
-                recursive ? found.files().listTree(path) : found.files().list(path);
+        List<FileInfo> infos = recursive ? found.files().listTree(path) : found.files().list(path);
         return infos.stream().map(info -> CaissonForms.file(info, path)).toList();
     }
 

@@ -122,8 +122,7 @@ final class CaissonForms {
         return above.endsWith("/") ? above + name : above + "/" + name;
     }
 
-    static SandboxJson sandbox(
-            Sandbox sandbox, Instant createdAt, @Nullable Instant endsAt) {
+    static SandboxJson sandbox(Sandbox sandbox, Instant createdAt, @Nullable Instant endsAt) {
         return new SandboxJson(
                 sandbox.id(),
                 sandbox.spec().name().orElse(null),

@@ -81,8 +81,7 @@ final class LocalRuns {
     }
 
     /** The names on the host are numbers: the paths of the request are for inside only. */
-    private static List<HostFile> store(List<InputFileJson> files, Path folder)
-            throws IOException {
+    private static List<HostFile> store(List<InputFileJson> files, Path folder) throws IOException {
         List<HostFile> stored = new ArrayList<>();
         for (InputFileJson file : files) {
             String text = file.text();
@@ -117,22 +116,21 @@ final class LocalRuns {
         String command = request.command();
         Program program =
                 code != null
-                        ? new Program.Code(request.language() == null ? "" : request.language(), code)
+                        ? new Program.Code(
+                                request.language() == null ? "" : request.language(), code)
                         : command != null
                                 ? new Program.Command(List.of("/bin/sh", "-c", command))
                                 : new Program.Command(request.argv());
         SandboxSpec sandbox = SandboxSpec.defaults().withEnv(request.env());
         Long millis = request.timeoutMillis();
         if (millis != null) {
-            sandbox =
-                    sandbox.withLimits(sandbox.limits().withTimeout(Duration.ofMillis(millis)));
+            sandbox = sandbox.withLimits(sandbox.limits().withTimeout(Duration.ofMillis(millis)));
         }
         RunSpec spec = RunSpec.of(program).withSandbox(sandbox).withInlineFiles(true);
         String input = request.input();
         return input == null
                 ? spec
-                : spec.withStdin(
-                        new ByteArrayInputStream(input.getBytes(StandardCharsets.UTF_8)));
+                : spec.withStdin(new ByteArrayInputStream(input.getBytes(StandardCharsets.UTF_8)));
     }
 
     /** A command in a sandbox that is there. */
@@ -150,13 +148,14 @@ final class LocalRuns {
         Exec exec = sandbox.start(spec, relay);
         CaissonWork work = new CaissonWork(exec.id(), sandbox.id(), exec::kill);
         relay.to(work);
-        exec.onExit().whenComplete((result, failure) -> {
-            if (result != null) {
-                work.ended(CaissonForms.result(result, ""));
-            } else {
-                work.failed(cause(failure));
-            }
-        });
+        exec.onExit()
+                .whenComplete((result, failure) -> {
+                    if (result != null) {
+                        work.ended(CaissonForms.result(result, ""));
+                    } else {
+                        work.failed(cause(failure));
+                    }
+                });
         if (input != null) {
             Thread.ofVirtual().name("mcp-input-" + exec.id()).start(() -> feed(exec, input));
         }

@@ -83,6 +83,11 @@ public final class McpSession implements AutoCloseable {
         return peer != null;
     }
 
+    /** Only the oldest version has batches, and never for the first message. */
+    boolean takesBatches() {
+        return initialized() && Protocol.batches(version());
+    }
+
     SessionSettings settings() {
         return settings;
     }

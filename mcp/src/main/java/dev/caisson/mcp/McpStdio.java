@@ -11,7 +11,8 @@ import tools.jackson.databind.node.ObjectNode;
 /**
  * A session over a pair of streams: one message a line, up to 16 MiB.
  *
- * @see <a href="https://modelcontextprotocol.io/specification/2025-11-25/basic/transports">stdio</a>
+ * @see <a
+ *     href="https://modelcontextprotocol.io/specification/2025-11-25/basic/transports">stdio</a>
  */
 public final class McpStdio {
     private static final Logger LOG = LoggerFactory.getLogger(McpStdio.class);
@@ -37,8 +38,7 @@ public final class McpStdio {
      * @param backend closed at the end
      * @throws IOException when the input breaks
      */
-    public static void serve(InputStream in, OutputStream out, Backend backend)
-            throws IOException {
+    public static void serve(InputStream in, OutputStream out, Backend backend) throws IOException {
         serve(in, out, backend, SessionSettings.defaults());
     }
 
@@ -67,7 +67,7 @@ public final class McpStdio {
             return;
         }
         RpcReader.Batch batch = RpcReader.read(line.bytes());
-        if (batch.batch() && !Protocol.batches(session.version())) {
+        if (batch.batch() && !session.takesBatches()) {
             String text = "This version of the protocol has no batches.";
             lines.send(Rpc.error(null, Rpc.INVALID_REQUEST, text));
             return;
