@@ -31,10 +31,16 @@ public enum ErrorCode {
     CANCELLED("cancelled", 409, "canceled", false),
     /** A limit of the sandbox (memory, processes, disk, inodes) stops it. */
     LIMIT_REACHED("limit_reached", 409, "resource_exhausted", false),
+    /** The same request, by its idempotency key, is still being answered. */
+    CONFLICT("conflict", 409, "aborted", true),
+    /** The object is not the version that the request was made for. */
+    PRECONDITION_FAILED("precondition_failed", 409, "failed_precondition", false),
     /** The path names a link, folder, device or pipe where a regular file is needed. */
     NOT_REGULAR("not_regular", 409, "failed_precondition", false),
     /** Larger than allowed. */
     TOO_LARGE("too_large", 413, "out_of_range", false),
+    /** Another server has the object; its address is in the details. */
+    WRONG_SERVER("wrong_server", 421, "failed_precondition", false),
     /** The same idempotency key with another body. */
     IDEMPOTENCY_MISMATCH("idempotency_mismatch", 422, "invalid_argument", false),
     /** A quota of the tenant is used up. */

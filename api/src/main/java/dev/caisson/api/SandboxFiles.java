@@ -104,6 +104,21 @@ public interface SandboxFiles {
     /** Renames, replacing a file at the target. */
     void move(String from, String to);
 
+    /**
+     * Changes the permission bits of a file or folder.
+     *
+     * @param mode for example {@code 0644}; set-id and sticky bits are left out
+     */
+    void setMode(String path, int mode);
+
+    /**
+     * Tells what happens in a folder until the watch is closed or the sandbox ends. Returns when it
+     * watches. Where events cannot all be told the listener hears of an overflow.
+     *
+     * @param recursive folders below as well, also those made later
+     */
+    Watch watch(String path, boolean recursive, WatchListener listener);
+
     /** Remembers /work as it is now: {@link #collect} and {@link #changes} compare with it. */
     void mark();
 

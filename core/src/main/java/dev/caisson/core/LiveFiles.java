@@ -10,12 +10,15 @@ import dev.caisson.api.FileType;
 import dev.caisson.api.ResultFile;
 import dev.caisson.api.SandboxFiles;
 import dev.caisson.api.User;
+import dev.caisson.api.Watch;
+import dev.caisson.api.WatchListener;
 import dev.caisson.wire.agent.FileChange;
 import dev.caisson.wire.agent.FileEntry;
 import dev.caisson.wire.agent.FilePut;
 import dev.caisson.wire.agent.MakeDirectory;
 import dev.caisson.wire.agent.Move;
 import dev.caisson.wire.agent.Remove;
+import dev.caisson.wire.agent.SetAttributes;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -39,10 +42,10 @@ final class LiveFiles implements SandboxFiles {
     private static final int BUFFER = 256 << 10;
 
     private final Transfers transfers;
-    private final LiveSandbox.Reporter reporter;
+    private final Reporter reporter;
     private volatile Changes baseline = Changes.NONE;
 
-    LiveFiles(Transfers transfers, LiveSandbox.Reporter reporter) {
+    LiveFiles(Transfers transfers, Reporter reporter) {
         this.transfers = transfers;
         this.reporter = reporter;
     }
@@ -197,19 +200,8 @@ final class LiveFiles implements SandboxFiles {
     @Override
     public Optional<FileInfo> stat(String path) {
         ByteString inside = Names.inside(path);
-        int end = inside.size();
-        while (end > 1 && inside.byteAt(end - 1) == '/') {
-            end--;
-        }
-        int slash = end - 1;
-        while (slash > 0 && inside.byteAt(slash) != '/') {
-            slash--;
-        }
-        ByteString name = inside.substring(Math.min(slash + 1, end), end);
-        ByteString parent = slash == 0 ? ByteString.copyFromUtf8("/") : inside.substring(0, slash);
         try {
-            return listing(parent, path, false).entries().stream()
-                    .filter(entry -> entry.getPath().equals(name))
+            return Transfers.join(transfers.stat(inside, "Looking at " + path)).entries().stream()
                     .findFirst()
                     .map(entry -> info(entry.toBuilder().setPath(inside).build()));
         } catch (CaissonException e) {
@@ -293,6 +285,23 @@ final class LiveFiles implements SandboxFiles {
     private void change(FileChange.Builder change, String name, Map<String, Object> data) {
         Transfers.join(transfers.change(change.build(), name));
         reporter.emit(EventType.FILE_CHANGED, "", () -> data);
+    }
+
+    @Override
+    public void setMode(String path, int mode) {
+        change(
+                FileChange.newBuilder()
+                        .setSetAttributes(
+                                SetAttributes.newBuilder()
+                                        .setPath(Names.inside(path))
+                                        .setMode(mode & 0777)),
+                "Changing the mode of " + path,
+                Map.of("path", path, "change", "setMode"));
+    }
+
+    @Override
+    public Watch watch(String path, boolean recursive, WatchListener listener) {
+        return transfers.watch(Names.inside(path), path, recursive, listener);
     }
 
     // ---- results

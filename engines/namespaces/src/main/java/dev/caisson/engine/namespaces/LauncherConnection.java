@@ -7,6 +7,7 @@ import dev.caisson.core.FrameWriter;
 import dev.caisson.core.ProtocolException;
 import dev.caisson.wire.launcher.Ended;
 import dev.caisson.wire.launcher.Hello;
+import dev.caisson.wire.launcher.ObservedAll;
 import dev.caisson.wire.launcher.Reply;
 import dev.caisson.wire.launcher.Request;
 import dev.caisson.wire.launcher.Role;
@@ -18,6 +19,7 @@ import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -37,14 +39,21 @@ final class LauncherConnection implements AutoCloseable {
     static final int VERSION = 1;
     static final int MAX_FRAME = 64 << 10;
 
+    /** More sandboxes than a host can have. */
+    private static final int MAX_OBSERVED = 1 << 20;
+
     private static final Duration GREETING = Duration.ofSeconds(10);
 
     /** Told what was not asked for; on the reading thread. */
     interface Watcher {
         void ended(Ended ended);
 
-        /** The connection is gone: so are the owned sandboxes. */
-        void lost(CaissonException cause);
+        /**
+         * The connection is gone: so are the owned sandboxes.
+         *
+         * @param closedHere whether this side closed it
+         */
+        void lost(CaissonException cause, boolean closedHere);
     }
 
     private final Path socket;
@@ -54,7 +63,9 @@ final class LauncherConnection implements AutoCloseable {
     private final Watcher watcher;
     private final Map<Long, CompletableFuture<Reply>> pending = new ConcurrentHashMap<>();
     private final AtomicLong lastId = new AtomicLong(1);
+    private final Map<Long, ObservedAll.Builder> partial = new HashMap<>(); // of the reading thread
     private volatile @Nullable CaissonException over;
+    private volatile boolean closed;
 
     private final BlockingQueue<Outgoing> requests = new LinkedBlockingQueue<>();
     private final Thread writing;
@@ -214,7 +225,9 @@ final class LauncherConnection implements AutoCloseable {
     private static CaissonException broken(IOException e) {
         return CaissonException.of(
                         ErrorCode.ENGINE_FAILED, "The connection to the launcher broke: " + e, e)
-                .withRemedy("The launcher ended; see its log. All its sandboxes are gone.");
+                .withRemedy(
+                        "If the launcher ended, see its log: its sandboxes are gone. Else leased"
+                                + " sandboxes live until their lease ends.");
     }
 
     /**
@@ -249,13 +262,38 @@ final class LauncherConnection implements AutoCloseable {
                     }
                     continue;
                 }
-                CompletableFuture<Reply> answer = pending.remove(reply.getId());
-                if (answer != null) {
-                    answer.complete(reply);
+                if (reply.hasObservedAll()) {
+                    part(reply);
+                } else {
+                    answer(reply);
                 }
             }
         } catch (IOException e) {
             lose(broken(e));
+        }
+    }
+
+    /** One of the replies that make up an answer. */
+    private void part(Reply reply) throws ProtocolException {
+        if (!pending.containsKey(reply.getId())) {
+            return;
+        }
+        ObservedAll.Builder all =
+                partial.computeIfAbsent(reply.getId(), _ -> ObservedAll.newBuilder());
+        all.addAllSandboxes(reply.getObservedAll().getSandboxesList());
+        if (all.getSandboxesCount() > MAX_OBSERVED) {
+            throw new ProtocolException("The launcher tells of too many sandboxes.");
+        }
+        if (reply.getObservedAll().getLast()) {
+            partial.remove(reply.getId());
+            answer(reply.toBuilder().setObservedAll(all.setLast(true)).build());
+        }
+    }
+
+    private void answer(Reply reply) {
+        CompletableFuture<Reply> answer = pending.remove(reply.getId());
+        if (answer != null) {
+            answer.complete(reply);
         }
     }
 
@@ -268,7 +306,7 @@ final class LauncherConnection implements AutoCloseable {
                 answer.completeExceptionally(cause);
             }
         });
-        watcher.lost(cause);
+        watcher.lost(cause, closed);
     }
 
     private void closeChannel() {
@@ -287,6 +325,7 @@ final class LauncherConnection implements AutoCloseable {
 
     @Override
     public void close() {
+        closed = true;
         closeChannel();
     }
 }
