@@ -19,8 +19,13 @@ import org.jspecify.annotations.Nullable;
  * or a limit: a model must not be able to ask for them.
  */
 public interface Backend extends AutoCloseable {
-    /** Makes a sandbox that keeps its state; ready when this returns. */
-    SandboxJson create(@Nullable String name, Map<String, String> labels, Duration timeout);
+    /**
+     * Makes a sandbox that keeps its state; ready when this returns.
+     *
+     * @param timeout it ends then, even when the client was lost; null: the default of the service
+     */
+    SandboxJson create(
+            @Nullable String name, Map<String, String> labels, @Nullable Duration timeout);
 
     /** The living ones, newest first. */
     Page<SandboxJson> list(Map<String, String> labels, int limit, @Nullable String cursor);

@@ -31,6 +31,8 @@ import org.jspecify.annotations.Nullable;
  * closes it.
  */
 public final class CaissonBackend implements Backend {
+    private static final Duration DEFAULT_LIFE = Duration.ofHours(1);
+
     private final Caisson caisson;
     private final Works works = new Works();
     private final Map<String, Life> lives = new ConcurrentHashMap<>();
@@ -43,12 +45,14 @@ public final class CaissonBackend implements Backend {
     }
 
     @Override
-    public SandboxJson create(@Nullable String name, Map<String, String> labels, Duration timeout) {
-        SandboxSpec spec = SandboxSpec.defaults().withLabels(labels).withMaxLife(timeout);
+    public SandboxJson create(
+            @Nullable String name, Map<String, String> labels, @Nullable Duration timeout) {
+        Duration life = timeout == null ? DEFAULT_LIFE : timeout;
+        SandboxSpec spec = SandboxSpec.defaults().withLabels(labels).withMaxLife(life);
         Sandbox made = caisson.create(name == null ? spec : spec.withName(name));
         Instant now = Instant.now();
         lives.keySet().retainAll(caisson.sandboxes().stream().map(Sandbox::id).toList());
-        lives.put(made.id(), new Life(now, now.plus(timeout)));
+        lives.put(made.id(), new Life(now, now.plus(life)));
         return form(made);
     }
 

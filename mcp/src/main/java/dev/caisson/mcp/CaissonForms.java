@@ -63,7 +63,7 @@ final class CaissonForms {
     private static OutputJson output(CapturedOutput output) {
         boolean text = output.encoding().equals("text");
         return new OutputJson(
-                text ? "utf-8" : "base64",
+                text ? "text" : "base64",
                 output.data(),
                 output.totalBytes(),
                 output.truncated(),
@@ -101,7 +101,7 @@ final class CaissonForms {
     }
 
     private static String type(FileType type) {
-        return type == FileType.REGULAR ? "file" : type.value();
+        return type.value();
     }
 
     /** An entry of a folder, or the path itself with an empty folder. */

@@ -63,7 +63,8 @@ public final class ControlBackend implements Backend {
     }
 
     @Override
-    public SandboxJson create(@Nullable String name, Map<String, String> labels, Duration timeout) {
+    public SandboxJson create(
+            @Nullable String name, Map<String, String> labels, @Nullable Duration timeout) {
         SandboxRequest request =
                 new SandboxRequest(
                         name,

@@ -87,7 +87,7 @@ final class ExecResults {
         if (data.length() == output.data().length()) {
             return output;
         }
-        boolean text = output.encoding().equals("utf-8");
+        boolean text = output.encoding().equals("text");
         String kept = text ? data : data.substring(0, data.length() & ~3);
         long bytes = text ? data.getBytes(StandardCharsets.UTF_8).length : kept.length() / 4L * 3;
         return new OutputJson(
@@ -131,7 +131,7 @@ final class ExecResults {
         if (output.totalBytes() == 0) {
             return;
         }
-        boolean text = output.encoding().equals("utf-8");
+        boolean text = output.encoding().equals("text");
         String what = stream + ", " + output.totalBytes() + " bytes" + (text ? "" : " in base64");
         String data = output.data();
         if (data.length() <= shown && !output.truncated()) {

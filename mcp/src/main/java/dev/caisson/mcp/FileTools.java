@@ -60,7 +60,7 @@ final class FileTools {
     }
 
     private static ToolResult image(String path, byte[] content, long size) {
-        ObjectNode form = Rpc.object().put("path", path).put("type", "file").put("size", size);
+        ObjectNode form = Rpc.object().put("path", path).put("type", "regular").put("size", size);
         return ToolResult.of(form)
                 .says("An image of " + size + " bytes.")
                 .shows(Texts.image(content), Texts.base64(content).data(), "file");
@@ -70,7 +70,7 @@ final class FileTools {
         Texts.Piece piece = raw ? Texts.base64(part) : Texts.piece(part);
         long from = offset + piece.skipped();
         long next = from + piece.bytes();
-        ObjectNode form = Rpc.object().put("path", path).put("type", "file").put("size", size);
+        ObjectNode form = Rpc.object().put("path", path).put("type", "regular").put("size", size);
         form.put("offset", from).put("nextOffset", next);
         form.put("encoding", piece.encoding()).put("data", piece.data());
         String more =

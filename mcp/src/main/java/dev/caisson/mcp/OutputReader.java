@@ -56,7 +56,7 @@ final class OutputReader implements Follower {
         if (result != null) {
             OutputJson output = stderr ? result.stderr() : result.stdout();
             byte[] kept =
-                    output.encoding().equals("utf-8")
+                    output.encoding().equals("text")
                             ? output.data().getBytes(StandardCharsets.UTF_8)
                             : Base64.getDecoder().decode(output.data());
             if (offset < kept.length || !output.truncated()) {

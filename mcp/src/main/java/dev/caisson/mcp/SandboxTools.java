@@ -6,24 +6,23 @@ import dev.caisson.v1.Page;
 import dev.caisson.v1.SandboxJson;
 import java.time.Duration;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.node.ObjectNode;
 
 /** The tools that make, list and end sandboxes. */
 final class SandboxTools {
     private final Backend backend;
     private final Possessions possessions;
-    private final SessionSettings settings;
 
-    SandboxTools(Backend backend, Possessions possessions, SessionSettings settings) {
+    SandboxTools(Backend backend, Possessions possessions) {
         this.backend = backend;
         this.possessions = possessions;
-        this.settings = settings;
     }
 
     ToolResult create(Call call, ObjectNode given) {
         Arguments.CreateSandbox asked = Arguments.read(given, Arguments.CreateSandbox.class);
         Long millis = asked.timeoutMillis();
-        Duration timeout = millis == null ? settings.sandboxTimeout() : Duration.ofMillis(millis);
+        @Nullable Duration timeout = millis == null ? null : Duration.ofMillis(millis);
         Map<String, String> labels = asked.labels() == null ? Map.of() : asked.labels();
         SandboxJson made = backend.create(asked.name(), labels, timeout);
         possessions.sandbox(made.id());
@@ -35,9 +34,10 @@ final class SandboxTools {
                 .says(
                         "Made sandbox "
                                 + made.id()
-                                + ". It ends with this session, or after "
-                                + timeout.toSeconds()
-                                + " s.");
+                                + ". It ends with this session"
+                                + (made.endsAt() == null
+                                        ? "."
+                                        : ", at " + made.endsAt() + " at the latest."));
     }
 
     ToolResult list(Call call, ObjectNode given) {

@@ -7,26 +7,15 @@ import java.time.Duration;
  * How sessions behave.
  *
  * @param maxCalls tool calls of one session at once; 1 to 1000, default 32
- * @param sandboxTimeout lease of a sandbox that names none; default one hour. It ends then even
- *     when the client was lost
  * @param shownBytes of each output stream that a result shows; default 32 KiB
  * @param progressEvery between notifications of progress; default 2 s
  * @param answerWithin how long a question to the user stays open; default 5 min
  */
 public record SessionSettings(
-        int maxCalls,
-        Duration sandboxTimeout,
-        int shownBytes,
-        Duration progressEvery,
-        Duration answerWithin) {
+        int maxCalls, int shownBytes, Duration progressEvery, Duration answerWithin) {
 
     private static final SessionSettings DEFAULTS =
-            new SessionSettings(
-                    32,
-                    Duration.ofHours(1),
-                    32 << 10,
-                    Duration.ofSeconds(2),
-                    Duration.ofMinutes(5));
+            new SessionSettings(32, 32 << 10, Duration.ofSeconds(2), Duration.ofMinutes(5));
 
     /** The defaults named above. */
     public static SessionSettings defaults() {
@@ -45,31 +34,21 @@ public record SessionSettings(
 
     /** The same with another number of calls at once. */
     public SessionSettings withMaxCalls(int newMaxCalls) {
-        return new SessionSettings(
-                newMaxCalls, sandboxTimeout, shownBytes, progressEvery, answerWithin);
-    }
-
-    /** The same with another lease of sandboxes. */
-    public SessionSettings withSandboxTimeout(Duration newSandboxTimeout) {
-        return new SessionSettings(
-                maxCalls, newSandboxTimeout, shownBytes, progressEvery, answerWithin);
+        return new SessionSettings(newMaxCalls, shownBytes, progressEvery, answerWithin);
     }
 
     /** The same with another size of shown output. */
     public SessionSettings withShownBytes(int newShownBytes) {
-        return new SessionSettings(
-                maxCalls, sandboxTimeout, newShownBytes, progressEvery, answerWithin);
+        return new SessionSettings(maxCalls, newShownBytes, progressEvery, answerWithin);
     }
 
     /** The same with another time between notifications of progress. */
     public SessionSettings withProgressEvery(Duration newProgressEvery) {
-        return new SessionSettings(
-                maxCalls, sandboxTimeout, shownBytes, newProgressEvery, answerWithin);
+        return new SessionSettings(maxCalls, shownBytes, newProgressEvery, answerWithin);
     }
 
     /** The same with another time for answers of the user. */
     public SessionSettings withAnswerWithin(Duration newAnswerWithin) {
-        return new SessionSettings(
-                maxCalls, sandboxTimeout, shownBytes, progressEvery, newAnswerWithin);
+        return new SessionSettings(maxCalls, shownBytes, progressEvery, newAnswerWithin);
     }
 }

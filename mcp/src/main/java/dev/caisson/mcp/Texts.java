@@ -20,7 +20,7 @@ final class Texts {
      */
     record Piece(String encoding, String data, int skipped, int bytes) {
         boolean text() {
-            return encoding.equals("utf-8");
+            return encoding.equals("text");
         }
     }
 
@@ -34,12 +34,12 @@ final class Texts {
             try {
                 ByteBuffer part = ByteBuffer.wrap(bytes, start, end - start);
                 String text = StandardCharsets.UTF_8.newDecoder().decode(part).toString();
-                return new Piece("utf-8", text, start, end - start);
+                return new Piece("text", text, start, end - start);
             } catch (CharacterCodingException e) {
                 continue;
             }
         }
-        return bytes.length == 0 ? new Piece("utf-8", "", 0, 0) : base64(bytes);
+        return bytes.length == 0 ? new Piece("text", "", 0, 0) : base64(bytes);
     }
 
     static Piece base64(byte[] bytes) {

@@ -13,7 +13,7 @@ final class Tools {
     Tools(Backend backend, Possessions possessions, SessionSettings settings) {
         RunTools runs = new RunTools(backend, possessions, settings);
         FileTools files = new FileTools(backend);
-        SandboxTools sandboxes = new SandboxTools(backend, possessions, settings);
+        SandboxTools sandboxes = new SandboxTools(backend, possessions);
         tools =
                 Map.ofEntries(
                         Map.entry("run_code", runs::runCode),

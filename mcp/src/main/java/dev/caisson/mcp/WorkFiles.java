@@ -41,7 +41,8 @@ final class WorkFiles {
             Backend backend, String sandbox, Map<String, FileJson> before, String except) {
         List<FileJson> changed =
                 look(backend, sandbox).orElse(Map.of()).values().stream()
-                        .filter(file -> file.type().equals("file") && !file.path().equals(except))
+                        .filter(file ->
+                                file.type().equals("regular") && !file.path().equals(except))
                         .filter(file -> !same(before.get(file.path()), file))
                         .sorted(java.util.Comparator.comparing(FileJson::path))
                         .limit(MAX_CHANGES)
@@ -55,7 +56,7 @@ final class WorkFiles {
             files.add(
                     new ResultFileJson(
                             relative(file.path()),
-                            "file",
+                            "regular",
                             file.size(),
                             null,
                             file.mode(),

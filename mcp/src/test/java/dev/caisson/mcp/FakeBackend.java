@@ -43,7 +43,9 @@ final class FakeBackend implements Backend {
     }
 
     @Override
-    public SandboxJson create(@Nullable String name, Map<String, String> labels, Duration timeout) {
+    public SandboxJson create(
+            @Nullable String name, Map<String, String> labels, @Nullable Duration asked) {
+        Duration timeout = asked == null ? Duration.ofHours(1) : asked;
         timeouts.add(timeout);
         Instant now = Instant.parse("2026-01-01T00:00:00Z");
         SandboxJson made =
@@ -161,7 +163,7 @@ final class FakeBackend implements Backend {
     private static FileJson form(String path, byte[] content) {
         Instant time = Instant.ofEpochSecond(Arrays.hashCode(content) & 0xFFFF);
         String name = path.substring(path.lastIndexOf('/') + 1);
-        return new FileJson(path, name, "file", content.length, 0644, time, null);
+        return new FileJson(path, name, "regular", content.length, 0644, time, null);
     }
 
     @Override

@@ -83,7 +83,7 @@ final class FakeWork implements Work {
 
     private static ResultFileJson file(String path, byte[] content) {
         String data = Base64.getEncoder().encodeToString(content);
-        return new ResultFileJson(path, "file", content.length, null, 0644, data, null);
+        return new ResultFileJson(path, "regular", content.length, null, 0644, data, null);
     }
 
     void decided(boolean approve) {
@@ -111,7 +111,7 @@ final class FakeWork implements Work {
     }
 
     private static OutputJson output(StringBuilder text) {
-        return new OutputJson("utf-8", text.toString(), text.length(), false, 0);
+        return new OutputJson("text", text.toString(), text.length(), false, 0);
     }
 
     @Override
