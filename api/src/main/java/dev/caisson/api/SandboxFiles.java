@@ -73,7 +73,18 @@ public interface SandboxFiles {
      *
      * @return bytes copied
      */
-    long read(String path, OutputStream target);
+    default long read(String path, OutputStream target) {
+        return read(path, 0, -1, target);
+    }
+
+    /**
+     * Copies a part of a regular file to a stream, which is not closed.
+     *
+     * @param offset of the first byte
+     * @param length at most that many bytes; negative: to the end
+     * @return bytes copied
+     */
+    long read(String path, long offset, long length, OutputStream target);
 
     /**
      * Copies a regular file to a new or replaced file of the host. Links at the target are not

@@ -20,8 +20,9 @@ import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
 import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
 
 /**
- * Tar archives of folders in sandboxes. Both directions are hostile: out of a sandbox go regular files
- * and folders only; into it nothing that leaves the folder, and nothing at all when one entry is bad.
+ * Tar archives of folders in sandboxes. Both directions are hostile: out of a sandbox go regular
+ * files and folders only; into it nothing that leaves the folder, and nothing at all when one entry
+ * is bad.
  */
 final class Archives {
     private static final int MAX_ENTRIES = 100_000;

@@ -16,8 +16,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A living sandbox of this server, in memory. Its document changes only under its lock, together with
- * its row; what is read without the lock is said so.
+ * A living sandbox of this server, in memory. Its document changes only under its lock, together
+ * with its row; what is read without the lock is said so.
  */
 final class Box {
     final String id;

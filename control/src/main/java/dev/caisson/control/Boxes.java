@@ -47,8 +47,8 @@ final class Boxes {
     /**
      * The living sandbox of that id or name.
      *
-     * @throws CaissonException {@link ErrorCode#NOT_FOUND}; {@link ErrorCode#SANDBOX_ENDED} with the
-     *     reason when it is over; {@link ErrorCode#WRONG_SERVER} when another server has it
+     * @throws CaissonException {@link ErrorCode#NOT_FOUND}; {@link ErrorCode#SANDBOX_ENDED} with
+     *     the reason when it is over; {@link ErrorCode#WRONG_SERVER} when another server has it
      */
     Box living(Caller caller, String idOrName) {
         Box box = boxes.get(idOrName);

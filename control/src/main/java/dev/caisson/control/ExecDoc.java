@@ -1,8 +1,8 @@
 package dev.caisson.control;
 
+import com.fasterxml.jackson.annotation.JsonAutoDetect;
 import dev.caisson.v1.ErrorJson;
 import dev.caisson.v1.ExecJson;
-import com.fasterxml.jackson.annotation.JsonAutoDetect;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.ResultJson;
 import java.time.Instant;
@@ -28,6 +28,7 @@ final class ExecDoc {
     String cwd = "";
     String user = "";
     boolean pty;
+    boolean stdin;
     @Nullable Long pid;
     Instant createdAt = Instant.EPOCH;
     @Nullable Instant endedAt;

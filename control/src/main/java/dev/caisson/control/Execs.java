@@ -119,6 +119,7 @@ final class Execs implements ExecService {
         doc.cwd = spec.cwd();
         doc.user = request.user() == null ? "sandbox" : spec.user().label();
         doc.pty = spec.pty().isPresent();
+        doc.stdin = spec.stdin();
         doc.createdAt = parts.ledger().now();
         doc.keyId = caller.keyId();
         doc.outputLimit = spec.outputLimit().map(ByteSize::bytes).orElse(0L);
@@ -129,18 +130,19 @@ final class Execs implements ExecService {
         ExecDoc doc = exec.doc();
         Row row = doc.row(1, parts.node(), null);
         // The start is an event that is durable soon; its end waits for the same queue.
-        parts.ledger().submit(tx -> {
-            ExecRows.put(tx, row);
-            parts.ledger()
-                    .event(
-                            tx,
-                            caller,
-                            EventType.EXEC_STARTED,
-                            doc.subject(),
-                            "",
-                            Map.of("argv", doc.argv, "cwd", doc.cwd, "user", doc.user));
-            return null;
-        });
+        parts.ledger()
+                .submit(tx -> {
+                    ExecRows.put(tx, row);
+                    parts.ledger()
+                            .event(
+                                    tx,
+                                    caller,
+                                    EventType.EXEC_STARTED,
+                                    doc.subject(),
+                                    "",
+                                    Map.of("argv", doc.argv, "cwd", doc.cwd, "user", doc.user));
+                    return null;
+                });
         try {
             HostedExec hosted = exec.box().hosted().start(exec.id, spec, exec);
             exec.hosted(hosted);
@@ -178,10 +180,11 @@ final class Execs implements ExecService {
             doc.approval = pending.id();
         });
         Row row = exec.doc().row(1, parts.node(), null);
-        parts.ledger().write(tx -> {
-            ExecRows.put(tx, row);
-            return null;
-        });
+        parts.ledger()
+                .write(tx -> {
+                    ExecRows.put(tx, row);
+                    return null;
+                });
         exec.end().whenComplete((last, failure) -> parts.approvals().withdraw(pending.id()));
         pending.decision()
                 .whenComplete((yes, failure) ->
@@ -189,7 +192,10 @@ final class Execs implements ExecService {
                                 .name("caisson-approved-" + exec.id)
                                 .start(() ->
                                         decided(
-                                                caller, exec, spec, request,
+                                                caller,
+                                                exec,
+                                                spec,
+                                                request,
                                                 Boolean.TRUE.equals(yes))));
     }
 
@@ -200,9 +206,7 @@ final class Execs implements ExecService {
         }
         if (!yes) {
             exec.failed(
-                    CaissonException.of(
-                                    ErrorCode.POLICY_DENIED,
-                                    "The command was not approved.")
+                    CaissonException.of(ErrorCode.POLICY_DENIED, "The command was not approved.")
                             .withRemedy("Ask the person who decides, or run another command."));
             return;
         }
@@ -256,8 +260,7 @@ final class Execs implements ExecService {
 
     private static Limits limits(Box box) {
         ByteSize output =
-                ByteSize.of(
-                        Optional.ofNullable(box.doc().limits.outputBytes()).orElse(1L << 20));
+                ByteSize.of(Optional.ofNullable(box.doc().limits.outputBytes()).orElse(1L << 20));
         return Limits.defaults().withOutputLimit(output);
     }
 
@@ -411,8 +414,7 @@ final class Execs implements ExecService {
         return Captures.of(here == null ? logOf(doc) : here.log, doc.pty, doc.outputLimit);
     }
 
-    private void follow(Known known, @Nullable String after, Follower follower)
-            throws IOException {
+    private void follow(Known known, @Nullable String after, Follower follower) throws IOException {
         ExecDoc doc = known.doc();
         RunningExec here = known.running();
         OutputLog log = here == null ? logOf(doc) : here.log;
@@ -508,8 +510,7 @@ final class Execs implements ExecService {
     }
 
     @Override
-    public void input(Caller caller, String id, InputStream data, boolean eof)
-            throws IOException {
+    public void input(Caller caller, String id, InputStream data, boolean eof) throws IOException {
         RunningExec exec = live(caller, id);
         OutputStream stdin = hosted(exec).stdin();
         byte[] buffer = new byte[BUFFER];
@@ -527,17 +528,18 @@ final class Execs implements ExecService {
     public void signal(Caller caller, String id, int signal, boolean whole) {
         RunningExec exec = live(caller, id);
         hosted(exec).signal(signal, whole);
-        parts.ledger().submit(tx -> {
-            parts.ledger()
-                    .event(
-                            tx,
-                            caller,
-                            EventType.EXEC_SIGNALLED,
-                            exec.doc().subject(),
-                            "",
-                            Map.of("signal", (long) signal));
-            return null;
-        });
+        parts.ledger()
+                .submit(tx -> {
+                    parts.ledger()
+                            .event(
+                                    tx,
+                                    caller,
+                                    EventType.EXEC_SIGNALLED,
+                                    exec.doc().subject(),
+                                    "",
+                                    Map.of("signal", (long) signal));
+                    return null;
+                });
     }
 
     @Override

@@ -39,8 +39,7 @@ final class FileParts implements FileService {
         T run(SandboxFiles files, String path) throws IOException;
     }
 
-    private <T> T within(
-            Caller caller, String scope, String sandbox, String path, Action<T> action)
+    private <T> T within(Caller caller, String scope, String sandbox, String path, Action<T> action)
             throws IOException {
         Access.require(caller, scope);
         String absolute = Paths.absolute(path);
@@ -83,8 +82,7 @@ final class FileParts implements FileService {
                 (files, at) ->
                         (recursive ? files.listTree(at) : files.list(at))
                                 .stream()
-                                        .map(info ->
-                                                Forms.file(Paths.below(at, info.path()), info))
+                                        .map(info -> Forms.file(Paths.below(at, info.path()), info))
                                         .sorted(java.util.Comparator.comparing(FileJson::path))
                                         .toList());
     }
@@ -182,9 +180,10 @@ final class FileParts implements FileService {
     @Override
     public long unpack(Caller caller, String sandbox, String path, InputStream archive)
             throws IOException {
-        long cap = parts.boxes().living(caller, sandbox).doc().limits.diskBytes() == null
-                ? Long.MAX_VALUE
-                : parts.boxes().living(caller, sandbox).doc().limits.diskBytes();
+        long cap =
+                parts.boxes().living(caller, sandbox).doc().limits.diskBytes() == null
+                        ? Long.MAX_VALUE
+                        : parts.boxes().living(caller, sandbox).doc().limits.diskBytes();
         return within(
                 caller,
                 "files:write",
@@ -198,8 +197,7 @@ final class FileParts implements FileService {
     // ---- watching
 
     @Override
-    public void watch(
-            Caller caller, String sandbox, String path, boolean recursive, WatchSink sink)
+    public void watch(Caller caller, String sandbox, String path, boolean recursive, WatchSink sink)
             throws IOException {
         Access.require(caller, "files:read");
         String absolute = Paths.absolute(path);
@@ -246,11 +244,7 @@ final class FileParts implements FileService {
                 if (event != null) {
                     quiet = 0;
                     sink.accept(
-                            item(
-                                    ledger,
-                                    event.kind().value(),
-                                    event.path(),
-                                    event.type().value()));
+                            item(ledger, event.kind().value(), event.path(), event.type().value()));
                 } else if (++quiet >= KEEPALIVE_SECONDS) {
                     quiet = 0;
                     sink.accept(item(ledger, "keepalive", null, null));

@@ -24,8 +24,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * How sandboxes begin and end. Intent is written before effect: a row says creating or ending before
- * the engine is asked, and what is answered is durable. Thread-safe.
+ * How sandboxes begin and end. Intent is written before effect: a row says creating or ending
+ * before the engine is asked, and what is answered is durable. Thread-safe.
  */
 final class Lives {
     private static final Logger LOG = LoggerFactory.getLogger(Lives.class);
@@ -98,11 +98,12 @@ final class Lives {
             doc.timeoutAt = doc.createdAt.plusMillis(doc.timeoutMillis);
         }
         Row row = doc.row(1, parts.node(), null);
-        parts.ledger().write(tx -> {
-            tx.insert(Kind.SANDBOX, row);
-            createdEvent(tx, caller, doc);
-            return null;
-        });
+        parts.ledger()
+                .write(tx -> {
+                    tx.insert(Kind.SANDBOX, row);
+                    createdEvent(tx, caller, doc);
+                    return null;
+                });
         Box box = new Box(doc, 1, doc.createdAt);
         parts.boxes().add(box);
         return box;
@@ -144,18 +145,21 @@ final class Lives {
             running.state = stateAtEnd;
             running.startedAt = parts.ledger().now();
             running.degraded = hosted.degraded();
-            save(box, running, tx ->
-                    parts.ledger()
-                            .event(
-                                    tx,
-                                    EventType.SANDBOX_STARTED,
-                                    running.subject(),
-                                    "",
-                                    Map.of(
-                                            "setupMicros",
-                                            hosted.setup().toNanos() / 1000,
-                                            "degraded",
-                                            running.degraded)));
+            save(
+                    box,
+                    running,
+                    tx ->
+                            parts.ledger()
+                                    .event(
+                                            tx,
+                                            EventType.SANDBOX_STARTED,
+                                            running.subject(),
+                                            "",
+                                            Map.of(
+                                                    "setupMicros",
+                                                    hosted.setup().toNanos() / 1000,
+                                                    "degraded",
+                                                    running.degraded)));
             schedule(box);
         } catch (CaissonException e) {
             failed(box, e);
@@ -198,9 +202,26 @@ final class Lives {
                         disk,
                         mounts,
                         doc.root),
-                new HostedSandbox.HostedSettings(
-                        nextEpoch(), Map.of(), doc.allowDegraded, limits),
+                new HostedSandbox.HostedSettings(nextEpoch(), Map.of(), doc.allowDegraded, limits),
                 new Listener(box, doc.session));
+    }
+
+    /** Connects to a sandbox that lives already; under the lock. */
+    HostedSandbox attach(Box box, Engine engine) {
+        SandboxDoc doc = box.doc();
+        HostedSandbox hosted =
+                HostedSandbox.attach(
+                        engine,
+                        box.id,
+                        nextEpoch(),
+                        new HostedSandbox.HostedSettings(
+                                0, Map.of(), doc.allowDegraded, Orders.limits(doc.limits)),
+                        new Listener(box, doc.session));
+        box.hosted(hosted);
+        if (box.tracker() == null) {
+            box.tracker(parts.meter().track(box.tenant, box.id, doc.session));
+        }
+        return hosted;
     }
 
     /** What the engine is told: the end that it enforces even without a server. */
@@ -255,11 +276,12 @@ final class Lives {
         Instant due = doc.over() ? doc.endedAt : doc.end(box.idleAt()).at();
         Row row = doc.row(box.version(), parts.node(), due);
         Row written =
-                parts.ledger().write(tx -> {
-                    Row now = tx.update(Kind.SANDBOX, row);
-                    more.run(tx);
-                    return now;
-                });
+                parts.ledger()
+                        .write(tx -> {
+                            Row now = tx.update(Kind.SANDBOX, row);
+                            more.run(tx);
+                            return now;
+                        });
         box.written(doc, written.version());
     }
 
@@ -289,7 +311,10 @@ final class Lives {
 
     /** Under the lock: everything is dead, the rest is writing. */
     private void finish(
-            Box box, EndReason reason, EngineSandbox.@Nullable Ended ended, @Nullable Caller caller) {
+            Box box,
+            EndReason reason,
+            EngineSandbox.@Nullable Ended ended,
+            @Nullable Caller caller) {
         if (box.doc().over()) {
             return;
         }
@@ -331,16 +356,19 @@ final class Lives {
         if (ended != null) {
             data.put("usage", Forms.usage(ended.usage()));
         }
-        save(box, doc, tx -> {
-            if (tracker != null && ended != null) {
-                tracker.ended(tx, ended.usage());
-            }
-            if (caller == null) {
-                parts.ledger().event(tx, type, doc.subject(), why.value(), data);
-            } else {
-                parts.ledger().event(tx, caller, type, doc.subject(), why.value(), data);
-            }
-        });
+        save(
+                box,
+                doc,
+                tx -> {
+                    if (tracker != null && ended != null) {
+                        tracker.ended(tx, ended.usage());
+                    }
+                    if (caller == null) {
+                        parts.ledger().event(tx, type, doc.subject(), why.value(), data);
+                    } else {
+                        parts.ledger().event(tx, caller, type, doc.subject(), why.value(), data);
+                    }
+                });
         gone(box, doc);
     }
 
@@ -384,23 +412,24 @@ final class Lives {
         }
 
         private boolean isPausedOnDisk() {
-            return "disk".equals(box.doc().pauseMode)
-                    && box.state().equals(SandboxDoc.PAUSED);
+            return "disk".equals(box.doc().pauseMode) && box.state().equals(SandboxDoc.PAUSED);
         }
 
         @Override
         public void event(
                 EventType type, Optional<String> exec, String reason, Map<String, Object> data) {
-            parts.ledger().submit(tx -> {
-                parts.ledger()
-                        .event(
-                                tx,
-                                type,
-                                exec.map(id -> subject().withExec(id)).orElseGet(this::subject),
-                                reason,
-                                data);
-                return null;
-            });
+            parts.ledger()
+                    .submit(tx -> {
+                        parts.ledger()
+                                .event(
+                                        tx,
+                                        type,
+                                        exec.map(id -> subject().withExec(id))
+                                                .orElseGet(this::subject),
+                                        reason,
+                                        data);
+                        return null;
+                    });
         }
 
         private Ledger.Subject subject() {

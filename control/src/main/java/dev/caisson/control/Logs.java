@@ -100,13 +100,15 @@ final class Logs implements LogService {
     }
 
     private Thread tell(Caller caller, String exec, Turns turns) {
-        return Thread.ofVirtual().name("caisson-log-" + exec).start(() -> {
-            try {
-                execs.follow(caller, exec, null, item -> turns.accept(of(exec, item)));
-            } catch (IOException e) {
-                // The client is gone: told by the next turn.
-            }
-        });
+        return Thread.ofVirtual()
+                .name("caisson-log-" + exec)
+                .start(() -> {
+                    try {
+                        execs.follow(caller, exec, null, item -> turns.accept(of(exec, item)));
+                    } catch (IOException e) {
+                        // The client is gone: told by the next turn.
+                    }
+                });
     }
 
     private static void join(Thread thread) throws IOException {
@@ -120,14 +122,27 @@ final class Logs implements LogService {
 
     private StreamItem keepalive() {
         return new StreamItem(
-                "0", parts.ledger().now(), "keepalive", null, null, null, null, null, null, null,
-                null, null, null, null, null, null);
+                "0",
+                parts.ledger().now(),
+                "keepalive",
+                null,
+                null,
+                null,
+                null,
+                null,
+                null,
+                null,
+                null,
+                null,
+                null,
+                null,
+                null,
+                null);
     }
 
     /** Execs that were not told, oldest first. */
     private List<String> fresh(Caller caller, String sandbox, Set<String> told) {
-        Query query =
-                Query.of(caller.tenant()).withParent(sandbox).withPage(null, MAX_EXECS);
+        Query query = Query.of(caller.tenant()).withParent(sandbox).withPage(null, MAX_EXECS);
         List<String> ids =
                 new ArrayList<>(
                         parts.ledger().read(tx -> tx.list(Kind.EXEC, query)).stream()
@@ -149,8 +164,21 @@ final class Logs implements LogService {
 
     private static StreamItem of(String exec, StreamItem item) {
         return new StreamItem(
-                item.id(), item.time(), item.type(), item.text(), item.base64(), item.offset(),
-                item.bytes(), item.fd(), exec, item.sandbox(), item.run(), item.pid(),
-                item.limit(), item.denied(), item.result(), item.error());
+                item.id(),
+                item.time(),
+                item.type(),
+                item.text(),
+                item.base64(),
+                item.offset(),
+                item.bytes(),
+                item.fd(),
+                exec,
+                item.sandbox(),
+                item.run(),
+                item.pid(),
+                item.limit(),
+                item.denied(),
+                item.result(),
+                item.error());
     }
 }

@@ -49,16 +49,14 @@ final class Orders {
         doc.volumes =
                 mounts.stream()
                         .map(mount ->
-                                new VolumeMountJson(
-                                        mount.volume(), mount.path(), mount.readOnly()))
+                                new VolumeMountJson(mount.volume(), mount.path(), mount.readOnly()))
                         .toList();
         doc.autoResume = Boolean.TRUE.equals(request.autoResume());
         doc.owned = Boolean.TRUE.equals(request.owned());
         doc.allowDegraded = allowDegraded(request, policy);
         times(doc, request, policy);
         Optional<SnapshotDoc> snapshot =
-                Optional.ofNullable(request.snapshot())
-                        .map(id -> snapshots.ready(caller, id));
+                Optional.ofNullable(request.snapshot()).map(id -> snapshots.ready(caller, id));
         Limits limits = policy.limits(limits(request.limits(), snapshot));
         Engine engine = parts.engines().choose(tier(request.tier(), snapshot), policy);
         doc.tier = engine.tier().value();
@@ -147,8 +145,7 @@ final class Orders {
         Duration longest = policy.maxTimeout().orElse(Duration.ofDays(30));
         long timeout =
                 request.timeoutMillis() == null
-                        ? Math.min(
-                                parts.config().defaultTimeout().toMillis(), longest.toMillis())
+                        ? Math.min(parts.config().defaultTimeout().toMillis(), longest.toMillis())
                         : request.timeoutMillis();
         doc.timeoutMillis = within("timeoutMillis", timeout, longest);
         doc.idleTimeoutMillis =
@@ -204,8 +201,7 @@ final class Orders {
                 base.ioBytesPerSecond());
     }
 
-    private static @Nullable String tier(
-            @Nullable String asked, Optional<SnapshotDoc> snapshot) {
+    private static @Nullable String tier(@Nullable String asked, Optional<SnapshotDoc> snapshot) {
         if (snapshot.isEmpty()) {
             return asked;
         }

@@ -21,9 +21,9 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an exec wrote, in segment files {@code EXEC.N}: the first segment is kept whole, of the later
- * ones the last few. Survives the server's end as soon as {@link #append} returned. A small one is
- * held in memory as well and ends up in the exec's row.
+ * What an exec wrote, in segment files {@code EXEC.N}: the first segment is kept whole, of the
+ * later ones the last few. Survives the server's end as soon as {@link #append} returned. A small
+ * one is held in memory as well and ends up in the exec's row.
  *
  * <p>One thread appends, any number read. The lock guards all fields.
  */
@@ -92,8 +92,7 @@ final class OutputLog {
                 String name = String.valueOf(file.getFileName());
                 if (name.startsWith(exec + ".")) {
                     segments.put(
-                            Integer.parseInt(name.substring(exec.length() + 1)),
-                            Files.size(file));
+                            Integer.parseInt(name.substring(exec.length() + 1)), Files.size(file));
                 }
             }
         }
@@ -192,8 +191,7 @@ final class OutputLog {
             to.write(parts);
         }
         int last = segments.lastKey();
-        segments.merge(
-                last, (long) OutputRecord.HEADER + record.data().remaining(), Long::sum);
+        segments.merge(last, (long) OutputRecord.HEADER + record.data().remaining(), Long::sum);
         remember(record);
     }
 
@@ -213,7 +211,9 @@ final class OutputLog {
             return openNext(last + 1);
         }
         if (channel == null) {
-            channel = FileChannel.open(file(last), StandardOpenOption.WRITE, StandardOpenOption.APPEND);
+            channel =
+                    FileChannel.open(
+                            file(last), StandardOpenOption.WRITE, StandardOpenOption.APPEND);
         }
         return channel;
     }

@@ -9,7 +9,8 @@ import java.nio.ByteBuffer;
  * @param seq the agent's number
  * @param offset of the first byte of output; bytes of a gap begin there
  * @param timeMillis when it arrived, by the server's clock
- * @param data output; of {@code STARTED} the pid, of {@code GAP} its bytes, of {@code LIMIT} the name
+ * @param data output; of {@code STARTED} the pid, of {@code GAP} its bytes, of {@code LIMIT} the
+ *     name
  */
 record OutputRecord(Kind kind, long seq, long offset, long timeMillis, ByteBuffer data) {
     static final int HEADER = Integer.BYTES + 1 + 3 * Long.BYTES;

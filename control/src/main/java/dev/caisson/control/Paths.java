@@ -35,8 +35,7 @@ final class Paths {
         return ESCAPE.matcher(path)
                 .replaceAll(found ->
                         java.util.regex.Matcher.quoteReplacement(
-                                String.valueOf(
-                                        (char) Integer.parseInt(found.group(1), 16))));
+                                String.valueOf((char) Integer.parseInt(found.group(1), 16))));
     }
 
     private static CaissonException invalid(String path, String why) {

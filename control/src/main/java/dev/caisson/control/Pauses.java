@@ -13,9 +13,7 @@ import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Pausing and resuming: frozen in place with its memory, or its file system only. Thread-safe.
- */
+/** Pausing and resuming: frozen in place with its memory, or its file system only. Thread-safe. */
 final class Pauses {
     private static final String MEMORY = "memory";
     private static final String DISK = "disk";
@@ -97,7 +95,8 @@ final class Pauses {
         SandboxDoc paused = box.draft();
         paused(paused, DISK);
         Meter.Tracker tracker = box.tracker();
-        // The disk is safe: the session may end. Its row says so first, so that its end is no surprise.
+        // The disk is safe: the session may end. Its row says so first, so that its end is no
+        // surprise.
         lives.save(box, paused, tx -> {});
         EngineSandbox.Ended ended = hosted.destroy(EndReason.DELETED);
         box.execs.values().forEach(exec -> exec.sandboxOver(EndReason.DELETED, 2000));
@@ -108,12 +107,15 @@ final class Pauses {
         data.put("bytes", saved.bytes().bytes());
         data.put("heldMicros", saved.held().toNanos() / 1000);
         SandboxDoc last = box.draft();
-        lives.save(box, last, tx -> {
-            if (tracker != null) {
-                tracker.ended(tx, ended.usage());
-            }
-            event(tx, last, EventType.SANDBOX_PAUSED, reason, data, caller);
-        });
+        lives.save(
+                box,
+                last,
+                tx -> {
+                    if (tracker != null) {
+                        tracker.ended(tx, ended.usage());
+                    }
+                    event(tx, last, EventType.SANDBOX_PAUSED, reason, data, caller);
+                });
         lives.schedule(box);
     }
 

@@ -25,7 +25,16 @@ final class PoolDoc {
 
     Row row(long version, String node) {
         return new Row(
-                id, tenant, null, name, "active", node, createdAt, null, java.util.Map.of(),
-                version, Json.write(this));
+                id,
+                tenant,
+                null,
+                name,
+                "active",
+                node,
+                createdAt,
+                null,
+                java.util.Map.of(),
+                version,
+                Json.write(this));
     }
 }

@@ -91,7 +91,8 @@ final class Pools implements PoolService {
                 pool.missed.incrementAndGet();
             }
         }
-        if (asked != null && pools.values().stream().noneMatch(pool -> named(pool, caller, asked))) {
+        if (asked != null
+                && pools.values().stream().noneMatch(pool -> named(pool, caller, asked))) {
             throw CaissonException.of(
                     ErrorCode.NOT_FOUND, "There is no pool '" + Boxes.shown(asked) + "'.");
         }
@@ -103,8 +104,7 @@ final class Pools implements PoolService {
                 && (pool.doc.name.equals(name) || pool.doc.id.equals(name));
     }
 
-    private static boolean fits(
-            PoolDoc pool, Caller caller, @Nullable String asked, Order order) {
+    private static boolean fits(PoolDoc pool, Caller caller, @Nullable String asked, Order order) {
         LimitsJson limits = EffectivePolicy.form(order.limits());
         return pool.tenant.equals(caller.tenant())
                 && (asked == null || pool.name.equals(asked) || pool.id.equals(asked))
@@ -136,15 +136,18 @@ final class Pools implements PoolService {
             applyPolicy(box, order);
             SandboxDoc doc = claimed(box, pool, caller, order);
             lives.renew(box, doc);
-            lives.save(box, doc, tx ->
-                    parts.ledger()
-                            .event(
-                                    tx,
-                                    caller,
-                                    EventType.SANDBOX_STARTED,
-                                    doc.subject(),
-                                    "claimed",
-                                    Map.of("pool", pool.doc.id, "labels", doc.labels)));
+            lives.save(
+                    box,
+                    doc,
+                    tx ->
+                            parts.ledger()
+                                    .event(
+                                            tx,
+                                            caller,
+                                            EventType.SANDBOX_STARTED,
+                                            doc.subject(),
+                                            "claimed",
+                                            Map.of("pool", pool.doc.id, "labels", doc.labels)));
             box.env(order.env());
             box.touch(parts.ledger().now());
             lives.schedule(box);
@@ -221,25 +224,28 @@ final class Pools implements PoolService {
                 || !pool.filling.compareAndSet(false, true)) {
             return;
         }
-        Thread.ofVirtual().name("caisson-pool-" + pool.doc.id).start(() -> {
-            try {
-                while (!pool.closed && pool.ready.size() < pool.doc.size) {
-                    pool.ready.add(warm(pool.doc));
-                }
-            } catch (CaissonException e) {
-                LOG.atWarn()
-                        .addKeyValue("pool", pool.doc.id)
-                        .addKeyValue("cause", e.message())
-                        .log("the pool cannot be filled now");
-                parts.timers()
-                        .schedule(() -> fill(pool), 2, java.util.concurrent.TimeUnit.SECONDS);
-            } finally {
-                pool.filling.set(false);
-            }
-            if (pool.closed) {
-                drain(pool);
-            }
-        });
+        Thread.ofVirtual()
+                .name("caisson-pool-" + pool.doc.id)
+                .start(() -> {
+                    try {
+                        while (!pool.closed && pool.ready.size() < pool.doc.size) {
+                            pool.ready.add(warm(pool.doc));
+                        }
+                    } catch (CaissonException e) {
+                        LOG.atWarn()
+                                .addKeyValue("pool", pool.doc.id)
+                                .addKeyValue("cause", e.message())
+                                .log("the pool cannot be filled now");
+                        parts.timers()
+                                .schedule(
+                                        () -> fill(pool), 2, java.util.concurrent.TimeUnit.SECONDS);
+                    } finally {
+                        pool.filling.set(false);
+                    }
+                    if (pool.closed) {
+                        drain(pool);
+                    }
+                });
     }
 
     private Box warm(PoolDoc pool) {
@@ -318,11 +324,12 @@ final class Pools implements PoolService {
         doc.size = size(request.size());
         doc.createdAt = parts.ledger().now();
         Row row = doc.row(1, parts.node());
-        parts.ledger().write(tx -> {
-            tx.insert(Kind.POOL, row);
-            changed(tx, caller, doc, "created");
-            return null;
-        });
+        parts.ledger()
+                .write(tx -> {
+                    tx.insert(Kind.POOL, row);
+                    changed(tx, caller, doc, "created");
+                    return null;
+                });
         Pool pool = new Pool(doc, 1);
         pools.put(doc.id, pool);
         fill(pool);
@@ -331,9 +338,25 @@ final class Pools implements PoolService {
 
     private static SandboxRequest like(PoolRequest request) {
         return new SandboxRequest(
-                null, null, Map.of(), request.tier(), request.template(), null, null,
-                request.limits(), Map.of(), null, null, null, null, null, request.root(),
-                List.of(), null, null, "none");
+                null,
+                null,
+                Map.of(),
+                request.tier(),
+                request.template(),
+                null,
+                null,
+                request.limits(),
+                Map.of(),
+                null,
+                null,
+                null,
+                null,
+                null,
+                request.root(),
+                List.of(),
+                null,
+                null,
+                "none");
     }
 
     private static int size(int size) {
@@ -362,9 +385,19 @@ final class Pools implements PoolService {
     private static PoolJson form(Pool pool) {
         PoolDoc doc = pool.doc;
         return new PoolJson(
-                doc.id, doc.name, doc.tenant, doc.template, doc.tier, doc.limits,
-                doc.root ? "allowed" : "denied", doc.size, pool.ready.size(), pool.claimed.get(),
-                pool.missed.get(), doc.createdAt, pool.version);
+                doc.id,
+                doc.name,
+                doc.tenant,
+                doc.template,
+                doc.tier,
+                doc.limits,
+                doc.root ? "allowed" : "denied",
+                doc.size,
+                pool.ready.size(),
+                pool.claimed.get(),
+                pool.missed.get(),
+                doc.createdAt,
+                pool.version);
     }
 
     private Pool pool(Caller caller, String idOrName) {
@@ -410,11 +443,12 @@ final class Pools implements PoolService {
         doc.size = wanted;
         Row row = doc.row(pool.version, parts.node());
         Row now =
-                parts.ledger().write(tx -> {
-                    Row written = tx.update(Kind.POOL, row);
-                    changed(tx, caller, doc, "resized");
-                    return written;
-                });
+                parts.ledger()
+                        .write(tx -> {
+                            Row written = tx.update(Kind.POOL, row);
+                            changed(tx, caller, doc, "resized");
+                            return written;
+                        });
         pool.doc = doc;
         pool.version = now.version();
         while (pool.ready.size() > wanted) {
@@ -431,11 +465,12 @@ final class Pools implements PoolService {
     public void delete(Caller caller, String id) {
         Access.require(caller, "pools:write");
         Pool pool = pool(caller, id);
-        parts.ledger().write(tx -> {
-            tx.delete(Kind.POOL, pool.doc.id);
-            changed(tx, caller, pool.doc, "deleted");
-            return null;
-        });
+        parts.ledger()
+                .write(tx -> {
+                    tx.delete(Kind.POOL, pool.doc.id);
+                    changed(tx, caller, pool.doc, "deleted");
+                    return null;
+                });
         pools.remove(pool.doc.id);
         pool.closed = true;
         drain(pool);
@@ -443,13 +478,14 @@ final class Pools implements PoolService {
 
     /** Deletes the pools of a tenant that goes. */
     void drop(String tenant) {
-        pools.values().removeIf(pool -> {
-            boolean his = pool.doc.tenant.equals(tenant);
-            if (his) {
-                pool.closed = true;
-                drain(pool);
-            }
-            return his;
-        });
+        pools.values()
+                .removeIf(pool -> {
+                    boolean his = pool.doc.tenant.equals(tenant);
+                    if (his) {
+                        pool.closed = true;
+                        drain(pool);
+                    }
+                    return his;
+                });
     }
 }

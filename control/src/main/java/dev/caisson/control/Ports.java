@@ -54,15 +54,18 @@ final class Ports implements PortService {
             if (doc.ports.size() > MAX_OPEN) {
                 throw CaissonException.invalid("port", "A sandbox opens at most 64 ports.");
             }
-            lives.save(box, doc, tx ->
-                    parts.ledger()
-                            .event(
-                                    tx,
-                                    caller,
-                                    EventType.PORT_OPENED,
-                                    doc.subject(),
-                                    access,
-                                    Map.of("port", (long) port)));
+            lives.save(
+                    box,
+                    doc,
+                    tx ->
+                            parts.ledger()
+                                    .event(
+                                            tx,
+                                            caller,
+                                            EventType.PORT_OPENED,
+                                            doc.subject(),
+                                            access,
+                                            Map.of("port", (long) port)));
             return form(doc, port, access);
         } finally {
             box.lock.unlock();
@@ -89,8 +92,7 @@ final class Ports implements PortService {
         return PUBLIC;
     }
 
-    private void approve(
-            Caller caller, EffectivePolicy policy, Box box, int port, String access) {
+    private void approve(Caller caller, EffectivePolicy policy, Box box, int port, String access) {
         var pending =
                 parts.approvals()
                         .other(
@@ -183,8 +185,7 @@ final class Ports implements PortService {
             byte[] expected = token(doc, port).getBytes(StandardCharsets.UTF_8);
             byte[] given = token == null ? new byte[0] : token.getBytes(StandardCharsets.UTF_8);
             if (!MessageDigest.isEqual(expected, given)) {
-                throw CaissonException.of(
-                                ErrorCode.UNAUTHENTICATED, "This port needs its token.")
+                throw CaissonException.of(ErrorCode.UNAUTHENTICATED, "This port needs its token.")
                         .withRemedy("Send it in the header Caisson-Port-Token.");
             }
         }
@@ -195,7 +196,14 @@ final class Ports implements PortService {
     /** Whoever holds a port's token acts with the rights of its tenant's agents. */
     private static Caller visitor(SandboxDoc doc) {
         return new Caller(
-                doc.tenant, doc.keyId, "port", Role.AGENT, Set.of(), doc.policy, false, Map.of(),
+                doc.tenant,
+                doc.keyId,
+                "port",
+                Role.AGENT,
+                Set.of(),
+                doc.policy,
+                false,
+                Map.of(),
                 null);
     }
 
@@ -242,10 +250,12 @@ final class Ports implements PortService {
             tunnel.close();
             if (open.compareAndSet(true, false)) {
                 use.close();
-                tunnels.computeIfPresent(key, (k, all) -> {
-                    all.remove(this);
-                    return all.isEmpty() ? null : all;
-                });
+                tunnels.computeIfPresent(
+                        key,
+                        (k, all) -> {
+                            all.remove(this);
+                            return all.isEmpty() ? null : all;
+                        });
             }
         }
     }

@@ -46,7 +46,16 @@ final class RunDoc {
 
     Row row(long version, String node) {
         return new Row(
-                id, tenant, sandbox, null, state, node, createdAt, expiresAt, labels, version,
+                id,
+                tenant,
+                sandbox,
+                null,
+                state,
+                node,
+                createdAt,
+                expiresAt,
+                labels,
+                version,
                 Json.write(this));
     }
 

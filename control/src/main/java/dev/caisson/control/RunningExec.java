@@ -28,8 +28,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * An exec of this server from its start to its durable end. Takes what the exec tells, keeps it, and
- * writes the end before anybody hears of it. The lock guards the document.
+ * An exec of this server from its start to its durable end. Takes what the exec tells, keeps it,
+ * and writes the end before anybody hears of it. The lock guards the document.
  */
 final class RunningExec implements ExecSink {
     private static final Logger LOG = LoggerFactory.getLogger(RunningExec.class);
@@ -118,9 +118,7 @@ final class RunningExec implements ExecSink {
     @Override
     public void output(long seq, OutputFd fd, long offset, ByteBuffer data) {
         int size = data.remaining();
-        keep(
-                new OutputRecord(
-                        OutputRecord.Kind.outputOf(index(fd)), seq, offset, now(), data));
+        keep(new OutputRecord(OutputRecord.Kind.outputOf(index(fd)), seq, offset, now(), data));
         if (!parts.quotas().output(box.tenant, size) && !outputDenied) {
             outputDenied = true;
             HostedExec running = hosted;
@@ -187,10 +185,11 @@ final class RunningExec implements ExecSink {
                         now(),
                         ByteBuffer.wrap(limit.value().getBytes(StandardCharsets.UTF_8))));
         Ledger.Subject about = doc().subject();
-        parts.ledger().submit(tx -> {
-            parts.ledger().event(tx, EventType.LIMIT_HIT, about, limit.value(), Map.of());
-            return null;
-        });
+        parts.ledger()
+                .submit(tx -> {
+                    parts.ledger().event(tx, EventType.LIMIT_HIT, about, limit.value(), Map.of());
+                    return null;
+                });
     }
 
     @Override
@@ -203,22 +202,30 @@ final class RunningExec implements ExecSink {
 
     @Override
     public void failed(CaissonException cause) {
-        write(last -> {
-            last.state = ExecDoc.FAILED;
-            last.error = Forms.error(cause, null);
-        }, EventType.EXEC_FAILED, cause.code().value(), null);
+        write(
+                last -> {
+                    last.state = ExecDoc.FAILED;
+                    last.error = Forms.error(cause, null);
+                },
+                EventType.EXEC_FAILED,
+                cause.code().value(),
+                null);
     }
 
     private void finish(ExecResult result) {
         long[] totals = log.totals();
         ResultJson form = Forms.result(result);
         byte[] small = finishedLog();
-        write(last -> {
-            last.state = ExecDoc.ENDED;
-            last.result = form;
-            last.outputBytes = totals[0] + totals[1] + totals[2];
-            last.log = small == null ? null : Base64.getEncoder().encodeToString(small);
-        }, EventType.EXEC_ENDED, result.reason().value(), result);
+        write(
+                last -> {
+                    last.state = ExecDoc.ENDED;
+                    last.result = form;
+                    last.outputBytes = totals[0] + totals[1] + totals[2];
+                    last.log = small == null ? null : Base64.getEncoder().encodeToString(small);
+                },
+                EventType.EXEC_ENDED,
+                result.reason().value(),
+                result);
     }
 
     private byte @Nullable [] finishedLog() {
@@ -262,7 +269,9 @@ final class RunningExec implements ExecSink {
                         List.of()));
     }
 
-    /** Writes the last document; goes on trying, since the agent keeps the end until it is taken. */
+    /**
+     * Writes the last document; goes on trying, since the agent keeps the end until it is taken.
+     */
     private void write(
             java.util.function.Consumer<ExecDoc> change,
             EventType type,
@@ -297,10 +306,8 @@ final class RunningExec implements ExecSink {
         close(last);
     }
 
-    private void commit(
-            ExecDoc last, EventType type, String reason, @Nullable ExecResult result) {
-        Row row =
-                last.row(1, parts.node(), parts.ledger().now().plus(parts.config().endedKept()));
+    private void commit(ExecDoc last, EventType type, String reason, @Nullable ExecResult result) {
+        Row row = last.row(1, parts.node(), parts.ledger().now().plus(parts.config().endedKept()));
         Map<String, Object> data = new HashMap<>();
         if (result != null) {
             data.putAll(Forms.data(result.usage()));
@@ -308,14 +315,15 @@ final class RunningExec implements ExecSink {
             result.signal().ifPresent(signal -> data.put("signal", (long) signal));
             data.put("outputBytes", last.outputBytes);
         }
-        parts.ledger().write(tx -> {
-            ExecRows.put(tx, row);
-            parts.ledger().event(tx, type, last.subject(), reason, data);
-            if (result != null) {
-                parts.meter().exec(tx, last.subject(), result.usage(), last.outputBytes);
-            }
-            return null;
-        });
+        parts.ledger()
+                .write(tx -> {
+                    ExecRows.put(tx, row);
+                    parts.ledger().event(tx, type, last.subject(), reason, data);
+                    if (result != null) {
+                        parts.meter().exec(tx, last.subject(), result.usage(), last.outputBytes);
+                    }
+                    return null;
+                });
     }
 
     private void close(ExecDoc last) {

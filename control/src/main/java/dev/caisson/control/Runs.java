@@ -44,7 +44,9 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Whole lives in one call; a run goes on when its client leaves and when the server is restarted. */
+/**
+ * Whole lives in one call; a run goes on when its client leaves and when the server is restarted.
+ */
 final class Runs implements RunService {
     private static final Logger LOG = LoggerFactory.getLogger(Runs.class);
     private static final Duration LONGEST_KEEP = Duration.ofDays(30);
@@ -81,12 +83,13 @@ final class Runs implements RunService {
         Plan plan = plan(request);
         RunDoc doc = document(caller, request, plan);
         Row row = doc.row(1, parts.node());
-        parts.ledger().write(tx -> {
-            tx.insert(Kind.RUN, row);
-            parts.ledger()
-                    .event(tx, caller, EventType.RUN_STARTED, doc.subject(), "", Map.of());
-            return null;
-        });
+        parts.ledger()
+                .write(tx -> {
+                    tx.insert(Kind.RUN, row);
+                    parts.ledger()
+                            .event(tx, caller, EventType.RUN_STARTED, doc.subject(), "", Map.of());
+                    return null;
+                });
         Live run = new Live(doc);
         live.put(doc.id, run);
         Thread.ofVirtual()
@@ -173,13 +176,37 @@ final class Runs implements RunService {
                         ? limits
                         : Sandboxes.merged(
                                 new LimitsJson(
-                                        null, null, null, null, null, null,
-                                        request.timeoutMillis(), null, null, null),
+                                        null,
+                                        null,
+                                        null,
+                                        null,
+                                        null,
+                                        null,
+                                        request.timeoutMillis(),
+                                        null,
+                                        null,
+                                        null),
                                 limits);
         return new SandboxRequest(
-                null, null, request.labels(), request.tier(), request.template(),
-                request.snapshot(), request.policy(), timed, request.env(), null, null, null,
-                "delete", null, request.root(), List.of(), null, request.allowDegraded(), null);
+                null,
+                null,
+                request.labels(),
+                request.tier(),
+                request.template(),
+                request.snapshot(),
+                request.policy(),
+                timed,
+                request.env(),
+                null,
+                null,
+                null,
+                "delete",
+                null,
+                request.root(),
+                List.of(),
+                null,
+                request.allowDegraded(),
+                null);
     }
 
     // ---- performing
@@ -223,8 +250,7 @@ final class Runs implements RunService {
         }
     }
 
-    private RunningExec launch(
-            Caller caller, Live run, Box box, RunRequest request, Plan plan) {
+    private RunningExec launch(Caller caller, Live run, Box box, RunRequest request, Plan plan) {
         CaissonException missing = null;
         for (List<String> argv : plan.commands()) {
             RunningExec exec =
@@ -232,8 +258,19 @@ final class Runs implements RunService {
                             caller,
                             box.id,
                             new ExecRequest(
-                                    argv, null, Map.of(), null, null, request.timeoutMillis(),
-                                    null, null, request.input(), null, null, null, null),
+                                    argv,
+                                    null,
+                                    Map.of(),
+                                    null,
+                                    null,
+                                    request.timeoutMillis(),
+                                    null,
+                                    null,
+                                    request.input(),
+                                    null,
+                                    null,
+                                    null,
+                                    null),
                             new Execs.Origin(run.doc.id, run.doc.language));
             if (plan.commands().size() == 1 || begun(exec)) {
                 attach(run, exec);
@@ -257,8 +294,7 @@ final class Runs implements RunService {
             Thread.currentThread().interrupt();
         }
         ExecDoc doc = exec.doc();
-        return doc.error == null
-                || !doc.error.code().equals(ErrorCode.COMMAND_NOT_FOUND.value());
+        return doc.error == null || !doc.error.code().equals(ErrorCode.COMMAND_NOT_FOUND.value());
     }
 
     private static CaissonException notFound(Plan plan) {
@@ -271,12 +307,14 @@ final class Runs implements RunService {
     private void attach(Live run, RunningExec exec) {
         run.doc.exec = exec.id;
         Row row = run.doc.row(1, parts.node());
-        parts.ledger().write(tx -> {
-            tx.find(Kind.RUN, run.doc.id)
-                    .ifPresent(there ->
-                            tx.update(Kind.RUN, ExecRows.withVersion(row, there.version())));
-            return null;
-        });
+        parts.ledger()
+                .write(tx -> {
+                    tx.find(Kind.RUN, run.doc.id)
+                            .ifPresent(there ->
+                                    tx.update(
+                                            Kind.RUN, ExecRows.withVersion(row, there.version())));
+                    return null;
+                });
         run.exec.complete(exec.id);
         if (run.cancelled) {
             sandboxes.end(exec.box(), EndReason.DELETED, null);
@@ -310,9 +348,7 @@ final class Runs implements RunService {
         boolean succeeded =
                 result.reason().equals(ExecReason.EXITED.value())
                         && Integer.valueOf(0).equals(result.exitCode());
-        return succeeded || run.language == null
-                ? ""
-                : Hints.ofText(result.stderr().data());
+        return succeeded || run.language == null ? "" : Hints.ofText(result.stderr().data());
     }
 
     private Path folder(String run) {
@@ -359,13 +395,15 @@ final class Runs implements RunService {
         doc.endedAt = parts.ledger().now();
         doc.expiresAt = doc.endedAt.plusMillis(doc.keepMillis);
         Row row = doc.row(1, parts.node());
-        parts.ledger().write(tx -> {
-            tx.find(Kind.RUN, doc.id)
-                    .ifPresent(there ->
-                            tx.update(Kind.RUN, ExecRows.withVersion(row, there.version())));
-            parts.ledger().event(tx, EventType.RUN_ENDED, doc.subject(), reason, Map.of());
-            return null;
-        });
+        parts.ledger()
+                .write(tx -> {
+                    tx.find(Kind.RUN, doc.id)
+                            .ifPresent(there ->
+                                    tx.update(
+                                            Kind.RUN, ExecRows.withVersion(row, there.version())));
+                    parts.ledger().event(tx, EventType.RUN_ENDED, doc.subject(), reason, Map.of());
+                    return null;
+                });
     }
 
     /** The sandbox goes first, then whoever waits is told: a run leaves nothing behind. */
@@ -403,21 +441,23 @@ final class Runs implements RunService {
     void recover(RunDoc doc, Optional<Box> box, Optional<RunningExec> exec) {
         Live run = new Live(doc);
         live.put(doc.id, run);
-        Thread.ofVirtual().name("caisson-run-" + doc.id).start(() -> {
-            try {
-                if (box.isPresent() && exec.isPresent()) {
-                    run.exec.complete(exec.get().id);
-                    finish(run, box.get(), exec.get().end().join());
-                } else {
-                    lost(run);
-                }
-            } catch (CaissonException e) {
-                failed(run, e);
-            } finally {
-                box.ifPresent(there -> end(run, there));
-                over(run);
-            }
-        });
+        Thread.ofVirtual()
+                .name("caisson-run-" + doc.id)
+                .start(() -> {
+                    try {
+                        if (box.isPresent() && exec.isPresent()) {
+                            run.exec.complete(exec.get().id);
+                            finish(run, box.get(), exec.get().end().join());
+                        } else {
+                            lost(run);
+                        }
+                    } catch (CaissonException e) {
+                        failed(run, e);
+                    } finally {
+                        box.ifPresent(there -> end(run, there));
+                        over(run);
+                    }
+                });
     }
 
     private void lost(Live run) {
@@ -459,8 +499,7 @@ final class Runs implements RunService {
         return row.filter(found -> found.tenant().equals(caller.tenant()))
                 .orElseThrow(() ->
                         CaissonException.of(
-                                ErrorCode.NOT_FOUND,
-                                "There is no run '" + Boxes.shown(id) + "'."));
+                                ErrorCode.NOT_FOUND, "There is no run '" + Boxes.shown(id) + "'."));
     }
 
     @Override
@@ -521,15 +560,43 @@ final class Runs implements RunService {
 
     private StreamItem item(String type, RunDoc doc) {
         return new StreamItem(
-                "0", parts.ledger().now(), type, null, null, null, null, null, null, null, doc.id,
-                null, null, null, null, null);
+                "0",
+                parts.ledger().now(),
+                type,
+                null,
+                null,
+                null,
+                null,
+                null,
+                null,
+                null,
+                doc.id,
+                null,
+                null,
+                null,
+                null,
+                null);
     }
 
     private void exit(RunDoc doc, Follower follower) throws IOException {
         follower.accept(
                 new StreamItem(
-                        "0", parts.ledger().now(), "exit", null, null, null, null, null, doc.exec,
-                        doc.sandbox, doc.id, null, null, null, doc.result, doc.error));
+                        "0",
+                        parts.ledger().now(),
+                        "exit",
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        doc.exec,
+                        doc.sandbox,
+                        doc.id,
+                        null,
+                        null,
+                        null,
+                        doc.result,
+                        doc.error));
     }
 
     @Override
@@ -570,18 +637,19 @@ final class Runs implements RunService {
 
     /** Deletes what is kept of a run, with an event. */
     void remove(RunDoc doc) {
-        parts.ledger().write(tx -> {
-            if (tx.delete(Kind.RUN, doc.id)) {
-                parts.ledger()
-                        .event(
-                                tx,
-                                EventType.RUN_EXPIRED,
-                                doc.subject(),
-                                "",
-                                Map.of("files", (long) doc.files.size()));
-            }
-            return null;
-        });
+        parts.ledger()
+                .write(tx -> {
+                    if (tx.delete(Kind.RUN, doc.id)) {
+                        parts.ledger()
+                                .event(
+                                        tx,
+                                        EventType.RUN_EXPIRED,
+                                        doc.subject(),
+                                        "",
+                                        Map.of("files", (long) doc.files.size()));
+                    }
+                    return null;
+                });
         Trees.delete(folder(doc.id));
     }
 

@@ -113,11 +113,36 @@ final class SandboxDoc {
     SandboxJson form(@Nullable Instant idleAt, @Nullable String node, long version) {
         End end = end(idleAt);
         return new SandboxJson(
-                id, name, tenant, session, state, tier, engine, template, snapshot, policy, labels,
-                limits, root ? "allowed" : "denied", volumes, createdAt, startedAt, end.at(),
-                end.why(), idleTimeoutMillis, maxLifeMillis, pauseOnTimeout ? "pause" : "delete",
-                autoResume, pausedAt, pauseMode, endedAt, reason, detail, degraded,
-                node == null ? "" : node, version);
+                id,
+                name,
+                tenant,
+                session,
+                state,
+                tier,
+                engine,
+                template,
+                snapshot,
+                policy,
+                labels,
+                limits,
+                root ? "allowed" : "denied",
+                volumes,
+                createdAt,
+                startedAt,
+                end.at(),
+                end.why(),
+                idleTimeoutMillis,
+                maxLifeMillis,
+                pauseOnTimeout ? "pause" : "delete",
+                autoResume,
+                pausedAt,
+                pauseMode,
+                endedAt,
+                reason,
+                detail,
+                degraded,
+                node == null ? "" : node,
+                version);
     }
 
     /** When it will end or pause as things stand, and why. */

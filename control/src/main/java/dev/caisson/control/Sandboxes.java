@@ -196,8 +196,7 @@ final class Sandboxes implements SandboxService {
     // ---- changing
 
     @Override
-    public SandboxJson patch(
-            Caller caller, String id, SandboxPatch patch, @Nullable Long version) {
+    public SandboxJson patch(Caller caller, String id, SandboxPatch patch, @Nullable Long version) {
         Access.require(caller, "sandboxes:write");
         Box box = parts.boxes().living(caller, id);
         box.lock.lock();
@@ -211,15 +210,18 @@ final class Sandboxes implements SandboxService {
             }
             SandboxDoc doc = box.draft();
             apply(caller, box, doc, patch);
-            lives.save(box, doc, tx ->
-                    parts.ledger()
-                            .event(
-                                    tx,
-                                    caller,
-                                    EventType.SANDBOX_CHANGED,
-                                    doc.subject(),
-                                    "",
-                                    Map.of("labels", doc.labels, "limits", doc.limits)));
+            lives.save(
+                    box,
+                    doc,
+                    tx ->
+                            parts.ledger()
+                                    .event(
+                                            tx,
+                                            caller,
+                                            EventType.SANDBOX_CHANGED,
+                                            doc.subject(),
+                                            "",
+                                            Map.of("labels", doc.labels, "limits", doc.limits)));
             lives.schedule(box);
             return box.form(parts.node());
         } finally {
@@ -395,15 +397,29 @@ final class Sandboxes implements SandboxService {
         }
     }
 
-    private static SandboxRequest forked(
-            SandboxDoc doc, SnapshotDoc saved, ForkRequest request) {
+    private static SandboxRequest forked(SandboxDoc doc, SnapshotDoc saved, ForkRequest request) {
         Map<String, String> labels = new LinkedHashMap<>(doc.labels);
         labels.putAll(request.labels());
         return new SandboxRequest(
-                null, null, labels, doc.tier, null, saved.id, doc.policy, doc.limits, Map.of(),
-                doc.timeoutMillis, doc.idleTimeoutMillis, doc.maxLifeMillis,
-                doc.pauseOnTimeout ? "pause" : "delete", doc.autoResume,
-                doc.root ? "allowed" : "denied", List.of(), doc.owned, doc.allowDegraded, "none");
+                null,
+                null,
+                labels,
+                doc.tier,
+                null,
+                saved.id,
+                doc.policy,
+                doc.limits,
+                Map.of(),
+                doc.timeoutMillis,
+                doc.idleTimeoutMillis,
+                doc.maxLifeMillis,
+                doc.pauseOnTimeout ? "pause" : "delete",
+                doc.autoResume,
+                doc.root ? "allowed" : "denied",
+                List.of(),
+                doc.owned,
+                doc.allowDegraded,
+                "none");
     }
 
     @Override

@@ -33,13 +33,31 @@ final class SnapshotDoc {
 
     Row row(long version, String node) {
         return new Row(
-                id, tenant, sandbox, name, state, node, createdAt, null, labels, version,
+                id,
+                tenant,
+                sandbox,
+                name,
+                state,
+                node,
+                createdAt,
+                null,
+                labels,
+                version,
                 Json.write(this));
     }
 
     SnapshotJson form() {
         return new SnapshotJson(
-                id, name, tenant, sandbox, template, false, bytes, labels, limits, createdAt,
+                id,
+                name,
+                tenant,
+                sandbox,
+                template,
+                false,
+                bytes,
+                labels,
+                limits,
+                createdAt,
                 heldMillis);
     }
 }

@@ -45,8 +45,7 @@ final class Snapshots implements SnapshotService {
     }
 
     /** Saves a sandbox; durable when this returns. */
-    SnapshotDoc save(
-            Caller caller, Box box, @Nullable String name, Map<String, String> labels) {
+    SnapshotDoc save(Caller caller, Box box, @Nullable String name, Map<String, String> labels) {
         box.lock.lock();
         try {
             if (!box.doc().state.equals(SandboxDoc.RUNNING)
@@ -65,18 +64,19 @@ final class Snapshots implements SnapshotService {
             doc.bytes = saved.bytes().bytes();
             doc.heldMillis = saved.held().toMillis();
             Row row = doc.row(1, parts.node());
-            parts.ledger().write(tx -> {
-                tx.update(Kind.SNAPSHOT, row);
-                parts.ledger()
-                        .event(
-                                tx,
-                                caller,
-                                EventType.SNAPSHOT_CREATED,
-                                box.doc().subject(),
-                                "",
-                                Map.of("snapshot", doc.id, "bytes", doc.bytes));
-                return null;
-            });
+            parts.ledger()
+                    .write(tx -> {
+                        tx.update(Kind.SNAPSHOT, row);
+                        parts.ledger()
+                                .event(
+                                        tx,
+                                        caller,
+                                        EventType.SNAPSHOT_CREATED,
+                                        box.doc().subject(),
+                                        "",
+                                        Map.of("snapshot", doc.id, "bytes", doc.bytes));
+                        return null;
+                    });
             return doc;
         } finally {
             box.lock.unlock();
@@ -95,20 +95,22 @@ final class Snapshots implements SnapshotService {
         doc.labels = labels;
         doc.createdAt = parts.ledger().now();
         Row row = doc.row(1, parts.node());
-        parts.ledger().write(tx -> {
-            tx.insert(Kind.SNAPSHOT, row);
-            return null;
-        });
+        parts.ledger()
+                .write(tx -> {
+                    tx.insert(Kind.SNAPSHOT, row);
+                    return null;
+                });
         return doc;
     }
 
     /** One that may be started from. */
     SnapshotDoc ready(Caller caller, String idOrName) {
         Optional<Row> row =
-                parts.ledger().read(tx ->
-                        Ids.matches(Ids.Kind.SNAPSHOT, idOrName)
-                                ? tx.find(Kind.SNAPSHOT, idOrName)
-                                : tx.named(Kind.SNAPSHOT, caller.tenant(), idOrName));
+                parts.ledger()
+                        .read(tx ->
+                                Ids.matches(Ids.Kind.SNAPSHOT, idOrName)
+                                        ? tx.find(Kind.SNAPSHOT, idOrName)
+                                        : tx.named(Kind.SNAPSHOT, caller.tenant(), idOrName));
         return row.filter(found -> found.tenant().equals(caller.tenant()))
                 .filter(found -> found.state().equals(SnapshotDoc.READY))
                 .map(SnapshotDoc::of)
@@ -152,19 +154,20 @@ final class Snapshots implements SnapshotService {
     }
 
     void delete(Caller caller, SnapshotDoc doc) {
-        parts.ledger().write(tx -> {
-            if (tx.delete(Kind.SNAPSHOT, doc.id)) {
-                parts.ledger()
-                        .event(
-                                tx,
-                                caller,
-                                EventType.SNAPSHOT_DELETED,
-                                Ledger.Subject.sandbox(doc.tenant, doc.sandbox, null),
-                                "",
-                                Map.of("snapshot", doc.id));
-            }
-            return null;
-        });
+        parts.ledger()
+                .write(tx -> {
+                    if (tx.delete(Kind.SNAPSHOT, doc.id)) {
+                        parts.ledger()
+                                .event(
+                                        tx,
+                                        caller,
+                                        EventType.SNAPSHOT_DELETED,
+                                        Ledger.Subject.sandbox(doc.tenant, doc.sandbox, null),
+                                        "",
+                                        Map.of("snapshot", doc.id));
+                    }
+                    return null;
+                });
         // What a crash leaves here is a disk without a row: the next start drops it.
         parts.engines().of(Tier.of(doc.tier)).ifPresent(engine -> engine.dropSnapshot(doc.id));
     }

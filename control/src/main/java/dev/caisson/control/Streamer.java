@@ -9,8 +9,8 @@ import java.util.Base64;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes stream items of records: text is cut between code points only, what is missing is a gap, and
- * each item's id is the place behind it. Used by one thread.
+ * Makes stream items of records: text is cut between code points only, what is missing is a gap,
+ * and each item's id is the place behind it. Used by one thread.
  */
 final class Streamer {
     private static final String[] NAMES = {"stdout", "stderr", "pty"};
@@ -51,13 +51,41 @@ final class Streamer {
     private StreamItem other(OutputRecord record, Instant time) {
         if (record.kind() == OutputRecord.Kind.STARTED) {
             return new StreamItem(
-                    place.toString(), time, "started", null, null, null, null, null, exec, sandbox,
-                    run, record.number(), null, null, null, null);
+                    place.toString(),
+                    time,
+                    "started",
+                    null,
+                    null,
+                    null,
+                    null,
+                    null,
+                    exec,
+                    sandbox,
+                    run,
+                    record.number(),
+                    null,
+                    null,
+                    null,
+                    null);
         }
         String limit = StandardCharsets.UTF_8.decode(record.data().duplicate()).toString();
         return new StreamItem(
-                place.toString(), time, "limit", null, null, null, null, null, null, null, null,
-                null, limit, null, null, null);
+                place.toString(),
+                time,
+                "limit",
+                null,
+                null,
+                null,
+                null,
+                null,
+                null,
+                null,
+                null,
+                null,
+                limit,
+                null,
+                null,
+                null);
     }
 
     private void output(OutputRecord record, Instant time) throws IOException {
@@ -102,8 +130,22 @@ final class Streamer {
                         : null;
         follower.accept(
                 new StreamItem(
-                        place.toString(), time, NAMES[fd], text, base64, from, null, null, null,
-                        null, null, null, null, null, null, null));
+                        place.toString(),
+                        time,
+                        NAMES[fd],
+                        text,
+                        base64,
+                        from,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null));
     }
 
     private void gap(int fd, long until, Instant time) throws IOException {
@@ -115,8 +157,22 @@ final class Streamer {
         place.offset(fd, until);
         follower.accept(
                 new StreamItem(
-                        place.toString(), time, "gap", null, null, from, until - from, NAMES[fd],
-                        null, null, null, null, null, null, null, null));
+                        place.toString(),
+                        time,
+                        "gap",
+                        null,
+                        null,
+                        from,
+                        until - from,
+                        NAMES[fd],
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null));
     }
 
     private void flush(int fd, Instant time) throws IOException {
@@ -136,15 +192,43 @@ final class Streamer {
     void keepalive(Instant time) throws IOException {
         follower.accept(
                 new StreamItem(
-                        place.toString(), time, "keepalive", null, null, null, null, null, null,
-                        null, null, null, null, null, null, null));
+                        place.toString(),
+                        time,
+                        "keepalive",
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null));
     }
 
     /** The last item. */
     void exit(ExecDoc doc, Instant time) throws IOException {
         follower.accept(
                 new StreamItem(
-                        place.toString(), time, "exit", null, null, null, null, null, exec,
-                        sandbox, run, null, null, null, doc.result, doc.error));
+                        place.toString(),
+                        time,
+                        "exit",
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        exec,
+                        sandbox,
+                        run,
+                        null,
+                        null,
+                        null,
+                        doc.result,
+                        doc.error));
     }
 }

@@ -28,7 +28,16 @@ final class VolumeDoc {
 
     Row row(long version, String node) {
         return new Row(
-                id, tenant, null, name, state, node, createdAt, null, labels, version,
+                id,
+                tenant,
+                null,
+                name,
+                state,
+                node,
+                createdAt,
+                null,
+                labels,
+                version,
                 Json.write(this));
     }
 }

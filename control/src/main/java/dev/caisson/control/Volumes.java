@@ -54,10 +54,11 @@ final class Volumes implements VolumeService {
         doc.createdAt = parts.ledger().now();
         check(caller, doc);
         Row intent = doc.row(1, parts.node());
-        parts.ledger().write(tx -> {
-            tx.insert(Kind.VOLUME, intent);
-            return null;
-        });
+        parts.ledger()
+                .write(tx -> {
+                    tx.insert(Kind.VOLUME, intent);
+                    return null;
+                });
         make(caller, doc);
         return form(doc, 0, List.of());
     }
@@ -68,8 +69,16 @@ final class Volumes implements VolumeService {
                 .effective(caller, null)
                 .limits(
                         new dev.caisson.v1.LimitsJson(
-                                null, null, null, doc.diskBytes, doc.inodes, null, null, null,
-                                null, null));
+                                null,
+                                null,
+                                null,
+                                doc.diskBytes,
+                                doc.inodes,
+                                null,
+                                null,
+                                null,
+                                null,
+                                null));
     }
 
     private void make(Caller caller, VolumeDoc doc) {
@@ -81,18 +90,19 @@ final class Volumes implements VolumeService {
         }
         doc.state = VolumeDoc.READY;
         Row row = doc.row(1, parts.node());
-        parts.ledger().write(tx -> {
-            tx.update(Kind.VOLUME, row);
-            parts.ledger()
-                    .event(
-                            tx,
-                            caller,
-                            EventType.VOLUME_CREATED,
-                            Ledger.Subject.tenant(doc.tenant),
-                            "",
-                            Map.of("volume", doc.id, "name", doc.name));
-            return null;
-        });
+        parts.ledger()
+                .write(tx -> {
+                    tx.update(Kind.VOLUME, row);
+                    parts.ledger()
+                            .event(
+                                    tx,
+                                    caller,
+                                    EventType.VOLUME_CREATED,
+                                    Ledger.Subject.tenant(doc.tenant),
+                                    "",
+                                    Map.of("volume", doc.id, "name", doc.name));
+                    return null;
+                });
     }
 
     /** The mounts of a request, each a volume of the caller's tenant. */
@@ -106,10 +116,11 @@ final class Volumes implements VolumeService {
 
     private Row row(Caller caller, String idOrName) {
         Optional<Row> row =
-                parts.ledger().read(tx ->
-                        Ids.matches(Ids.Kind.VOLUME, idOrName)
-                                ? tx.find(Kind.VOLUME, idOrName)
-                                : tx.named(Kind.VOLUME, caller.tenant(), idOrName));
+                parts.ledger()
+                        .read(tx ->
+                                Ids.matches(Ids.Kind.VOLUME, idOrName)
+                                        ? tx.find(Kind.VOLUME, idOrName)
+                                        : tx.named(Kind.VOLUME, caller.tenant(), idOrName));
         return row.filter(found -> found.tenant().equals(caller.tenant()))
                 .filter(found -> found.state().equals(VolumeDoc.READY))
                 .orElseThrow(() ->
@@ -128,7 +139,13 @@ final class Volumes implements VolumeService {
 
     private static VolumeJson form(VolumeDoc doc, long allocated, List<String> users) {
         return new VolumeJson(
-                doc.id, doc.name, doc.tenant, doc.diskBytes, allocated, doc.labels, users,
+                doc.id,
+                doc.name,
+                doc.tenant,
+                doc.diskBytes,
+                allocated,
+                doc.labels,
+                users,
                 doc.createdAt);
     }
 
@@ -184,17 +201,18 @@ final class Volumes implements VolumeService {
         Row deleting = doc.row(version, parts.node());
         parts.ledger().write(tx -> tx.update(Kind.VOLUME, deleting));
         engine().dropVolume(doc.id);
-        parts.ledger().write(tx -> {
-            tx.delete(Kind.VOLUME, doc.id);
-            parts.ledger()
-                    .event(
-                            tx,
-                            caller,
-                            EventType.VOLUME_DELETED,
-                            Ledger.Subject.tenant(doc.tenant),
-                            "",
-                            Map.of("volume", doc.id, "name", doc.name));
-            return null;
-        });
+        parts.ledger()
+                .write(tx -> {
+                    tx.delete(Kind.VOLUME, doc.id);
+                    parts.ledger()
+                            .event(
+                                    tx,
+                                    caller,
+                                    EventType.VOLUME_DELETED,
+                                    Ledger.Subject.tenant(doc.tenant),
+                                    "",
+                                    Map.of("volume", doc.id, "name", doc.name));
+                    return null;
+                });
     }
 }

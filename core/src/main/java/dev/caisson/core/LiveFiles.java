@@ -128,9 +128,15 @@ final class LiveFiles implements SandboxFiles {
     }
 
     @Override
-    public long read(String path, OutputStream target) {
+    public long read(String path, long offset, long length, OutputStream target) {
+        if (offset < 0) {
+            throw CaissonException.invalid("offset", "An offset is not negative.");
+        }
+        if (length == 0) {
+            return 0;
+        }
         try {
-            long bytes = copy(path, Channels.newChannel(target));
+            long bytes = copy(path, offset, Math.max(0, length), Channels.newChannel(target));
             wasRead(path, bytes);
             return bytes;
         } catch (IOException e) {
@@ -148,7 +154,7 @@ final class LiveFiles implements SandboxFiles {
         }
         long[] bytes = new long[1];
         try (HostFolder folder = HostFolder.open(parent)) {
-            folder.file(name.toString(), 0644, channel -> bytes[0] = copy(path, channel));
+            folder.file(name.toString(), 0644, channel -> bytes[0] = copy(path, 0, 0, channel));
         } catch (IOException e) {
             throw CaissonException.of(
                     ErrorCode.INVALID, "The file " + host + " cannot be written: " + e, e);
@@ -157,9 +163,12 @@ final class LiveFiles implements SandboxFiles {
         return bytes[0];
     }
 
-    private long copy(String path, WritableByteChannel target) throws IOException {
+    /** At most that many bytes; 0: to the end. */
+    private long copy(String path, long offset, long length, WritableByteChannel target)
+            throws IOException {
         long bytes = 0;
-        try (Transfers.Get get = transfers.get(Names.inside(path), "Reading " + path, 0, WINDOW)) {
+        try (Transfers.Get get =
+                transfers.get(Names.inside(path), "Reading " + path, offset, length, WINDOW)) {
             for (ByteString data = get.next(); !data.isEmpty(); data = get.next()) {
                 ByteBuffer buffer = data.asReadOnlyByteBuffer();
                 while (buffer.hasRemaining()) {

@@ -147,6 +147,10 @@ final class Transfers {
      * @param window bytes that may be on their way
      */
     Get get(ByteString path, String name, long length, long window) {
+        return get(path, name, 0, length, window);
+    }
+
+    Get get(ByteString path, String name, long offset, long length, long window) {
         Get get = new Get(name, window);
         client.register(get.number, get);
         client.send(
@@ -155,6 +159,7 @@ final class Transfers {
                         .setFileGet(
                                 FileGet.newBuilder()
                                         .setPath(path)
+                                        .setOffset(offset)
                                         .setLength(length)
                                         .setCreditBytes(window))
                         .build());
