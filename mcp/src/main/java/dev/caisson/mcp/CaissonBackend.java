@@ -15,6 +15,7 @@ import dev.caisson.v1.ResultJson;
 import dev.caisson.v1.RunRequest;
 import dev.caisson.v1.SandboxJson;
 import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -131,9 +132,9 @@ public final class CaissonBackend implements Backend {
 
     @Override
     public byte[] read(String sandbox, String path, long offset, int length) {
-        Window window = new Window(offset, length);
-        find(sandbox).files().read(path, window);
-        return window.bytes();
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        find(sandbox).files().read(path, offset, length, bytes);
+        return bytes.toByteArray();
     }
 
     @Override

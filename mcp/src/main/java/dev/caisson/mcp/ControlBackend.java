@@ -76,7 +76,7 @@ public final class ControlBackend implements Backend {
                         null,
                         null,
                         Map.of(),
-                        timeout.toMillis(),
+                        timeout == null ? null : timeout.toMillis(),
                         null,
                         null,
                         null,

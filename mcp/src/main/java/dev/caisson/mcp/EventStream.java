@@ -101,7 +101,7 @@ final class EventStream implements Outbox {
             int at = Math.max(0, after);
             for (byte[] event = next(at); event.length > 0; event = next(at)) {
                 sink.write(event);
-                at += event == KEEPALIVE ? 0 : 1;
+                at += event[0] == ':' ? 0 : 1; // a comment, not an event
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

@@ -16,6 +16,7 @@ public sealed interface HttpAnswer {
     Map<String, String> headers();
 
     /** An answer that is all there. */
+    @SuppressWarnings("ArrayRecordComponent") // handed over, never compared
     record Whole(int status, Map<String, String> headers, byte[] body) implements HttpAnswer {
         /** Copies the map. */
         public Whole {

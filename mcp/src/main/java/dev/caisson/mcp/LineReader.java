@@ -24,6 +24,7 @@ final class LineReader {
      *
      * @param bytes without the end of line; empty when too long
      */
+    @SuppressWarnings("ArrayRecordComponent") // handed over, never compared
     record Line(byte[] bytes, boolean tooLong) {}
 
     /** The next line; null at the end. A last one without its newline counts. */

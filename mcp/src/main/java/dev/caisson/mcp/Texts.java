@@ -36,7 +36,7 @@ final class Texts {
                 String text = StandardCharsets.UTF_8.newDecoder().decode(part).toString();
                 return new Piece("text", text, start, end - start);
             } catch (CharacterCodingException e) {
-                continue;
+                // One byte less may be whole characters.
             }
         }
         return bytes.length == 0 ? new Piece("text", "", 0, 0) : base64(bytes);

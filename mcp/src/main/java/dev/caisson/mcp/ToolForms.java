@@ -17,7 +17,7 @@ public final class ToolForms {
 
     private ToolForms() {}
 
-    /** An item of {@code tools} in an OpenAI-compatible chat completion. */
+    /** An item of the list of tools in an OpenAI-compatible chat completion. */
     public static ObjectNode openAi(String tool) {
         ObjectNode form = Rpc.object().put("type", "function");
         ObjectNode function = form.putObject("function");
@@ -25,7 +25,7 @@ public final class ToolForms {
         return form;
     }
 
-    /** An item of {@code tools} in Anthropic's messages. */
+    /** An item of the list of tools in Anthropic's messages. */
     public static ObjectNode anthropic(String tool) {
         ObjectNode form = Rpc.object();
         describe(form, tool).set("input_schema", schema(tool));

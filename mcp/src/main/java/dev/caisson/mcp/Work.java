@@ -60,5 +60,6 @@ public interface Work {
      *
      * @param offset of its first byte; more than was asked when older output is no longer kept
      */
+    @SuppressWarnings("ArrayRecordComponent") // handed over, never compared
     record Piece(byte[] bytes, long offset) {}
 }

@@ -132,7 +132,7 @@ class McpSessionTest {
                 peer.give(
                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":"
                                 + i
-                                + "000}}");
+                                + "}}");
                 peer.give("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nonsense\"}");
                 peer.give("{\"jsonrpc\":\"2.0\",\"id\":\"caisson-" + i + "\",\"result\":{}}");
             }

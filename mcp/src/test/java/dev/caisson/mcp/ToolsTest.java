@@ -27,6 +27,10 @@ class ToolsTest {
 
     private final Peer peer = Peer.ready();
 
+    private static ObjectNode tool(String name) {
+        return Catalogue.tool(name).orElseThrow();
+    }
+
     @AfterEach
     void close() {
         peer.close();
@@ -35,7 +39,7 @@ class ToolsTest {
     /** Calls a tool and holds its result against its output schema. */
     private JsonNode call(String tool, String arguments) {
         JsonNode result = peer.call(tool, arguments);
-        String schema = Json.write(CATALOGUE.get(tool).path("outputSchema"));
+        String schema = Json.write(tool(tool).path("outputSchema"));
         var errors =
                 SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12)
                         .getSchema(schema, InputFormat.JSON)
@@ -63,7 +67,7 @@ class ToolsTest {
                     Arrays.stream(type.getRecordComponents())
                             .map(RecordComponent::getName)
                             .toList();
-            JsonNode schema = CATALOGUE.get(tool).path("inputSchema");
+            JsonNode schema = tool(tool).path("inputSchema");
             assertThat(schema.path("properties").propertyNames())
                     .as(tool)
                     .containsExactlyInAnyOrderElementsOf(fields);
@@ -86,7 +90,7 @@ class ToolsTest {
                     .path("properties")
                     .forEach(property -> assertThat(property.has("description")).as(name).isTrue());
         });
-        assertThat(Json.write(CATALOGUE.get("run_code"))).contains(Interpreters.names());
+        assertThat(Json.write(tool("run_code"))).contains(Interpreters.names());
     }
 
     // C05: what would weaken the sandbox cannot be said.
