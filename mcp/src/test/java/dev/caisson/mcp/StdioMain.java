@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 
 /** A server process over standard streams, with a fake backend and a program that talks much. */
 final class StdioMain {
@@ -18,8 +19,10 @@ final class StdioMain {
         FakeBackend backend = new FakeBackend();
         Thread.ofVirtual().start(() -> {
             while (!Thread.currentThread().isInterrupted()) {
-                System.out.println("a foreign line on standard output");
-                java.util.concurrent.locks.LockSupport.parkNanos(20_000_000);
+                LockSupport.parkNanos(20_000_000);
+                if (System.out.equals(System.err)) {
+                    System.out.println("a foreign line on standard output");
+                }
             }
         });
         McpStdio.serveProcess(backend);
