@@ -28,8 +28,7 @@ final class HttpMount implements AutoCloseable {
 
     HttpMount(HttpSettings settings) throws IOException {
         mcp = new StreamableHttp(settings, this::open);
-        server =
-                HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         server.setExecutor(Executors.newVirtualThreadPerTaskExecutor());
         server.createContext("/mcp", this::handle);
         server.start();
@@ -39,12 +38,14 @@ final class HttpMount implements AutoCloseable {
         if (!List.of("one", "two").contains(bearer) || revoked.containsKey(bearer)) {
             throw CaissonException.of(ErrorCode.UNAUTHENTICATED, "No such key.");
         }
-        return new Gate.Access("local/" + bearer, () -> {
-            FakeBackend backend = new FakeBackend();
-            backend.decides = decides;
-            backends.add(backend);
-            return backend;
-        });
+        return new Gate.Access(
+                "local/" + bearer,
+                () -> {
+                    FakeBackend backend = new FakeBackend();
+                    backend.decides = decides;
+                    backends.add(backend);
+                    return backend;
+                });
     }
 
     URI base() {
@@ -74,14 +75,15 @@ final class HttpMount implements AutoCloseable {
                     exchange.sendResponseHeaders(events.status(), 0);
                     OutputStream out = exchange.getResponseBody();
                     int[] writes = {0};
-                    events.source().writeTo(bytes -> {
-                        if (writes[0]++ >= breakAfter) {
-                            breakAfter = Integer.MAX_VALUE;
-                            throw new IOException("broken by the test");
-                        }
-                        out.write(bytes);
-                        out.flush();
-                    });
+                    events.source()
+                            .writeTo(bytes -> {
+                                if (writes[0]++ >= breakAfter) {
+                                    breakAfter = Integer.MAX_VALUE;
+                                    throw new IOException("broken by the test");
+                                }
+                                out.write(bytes);
+                                out.flush();
+                            });
                 }
             }
         }

@@ -66,22 +66,23 @@ class McpStdioTest {
 
     @Test
     void goesOnAfterALineThatIsTooLong() throws IOException {
-        InputStream huge = new InputStream() {
-            private long left = 200L << 20;
+        InputStream huge =
+                new InputStream() {
+                    private long left = 200L << 20;
 
-            @Override
-            public int read() {
-                return left-- > 0 ? 'a' : -1;
-            }
+                    @Override
+                    public int read() {
+                        return left-- > 0 ? 'a' : -1;
+                    }
 
-            @Override
-            public int read(byte[] bytes, int from, int count) {
-                int some = (int) Math.min(left, count);
-                java.util.Arrays.fill(bytes, from, from + some, (byte) 'a');
-                left -= some;
-                return some == 0 ? -1 : some;
-            }
-        };
+                    @Override
+                    public int read(byte[] bytes, int from, int count) {
+                        int some = (int) Math.min(left, count);
+                        java.util.Arrays.fill(bytes, from, from + some, (byte) 'a');
+                        left -= some;
+                        return some == 0 ? -1 : some;
+                    }
+                };
         List<JsonNode> answers =
                 serve(
                         new SequenceInputStream(
@@ -101,7 +102,8 @@ class McpStdioTest {
         assertThat(serve(hello("2025-03-26") + batch)).hasSize(3);
         assertThat(serve(hello("2025-11-25") + batch).getLast().path("error").path("code").asInt())
                 .isEqualTo(Rpc.INVALID_REQUEST);
-        assertThat(serve("[" + hello("2025-03-26").strip() + "]\n").getLast().has("error")).isTrue();
+        assertThat(serve("[" + hello("2025-03-26").strip() + "]\n").getLast().has("error"))
+                .isTrue();
     }
 
     @Test
@@ -112,12 +114,13 @@ class McpStdioTest {
 
     @Test
     void endsWhenTheClientDoesNotReadAnyMore() throws IOException {
-        OutputStream closed = new OutputStream() {
-            @Override
-            public void write(int octet) throws IOException {
-                throw new IOException("broken pipe");
-            }
-        };
+        OutputStream closed =
+                new OutputStream() {
+                    @Override
+                    public void write(int octet) throws IOException {
+                        throw new IOException("broken pipe");
+                    }
+                };
         McpStdio.serve(stream(hello("2025-11-25") + PING.repeat(1000)), closed, backend);
         assertThat(backend.closed).isTrue();
     }
@@ -127,16 +130,24 @@ class McpStdioTest {
         PipedOutputStream client = new PipedOutputStream();
         PipedInputStream in = new PipedInputStream(client, 1 << 16);
         ByteArrayOutputStream out = new ByteArrayOutputStream();
-        Thread server = Thread.ofVirtual().start(() -> {
-            try {
-                McpStdio.serve(in, out, backend);
-            } catch (IOException e) {
-                throw new java.io.UncheckedIOException(e);
-            }
-        });
+        Thread server =
+                Thread.ofVirtual()
+                        .start(() -> {
+                            try {
+                                McpStdio.serve(in, out, backend);
+                            } catch (IOException e) {
+                                throw new java.io.UncheckedIOException(e);
+                            }
+                        });
         String call = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":";
-        client.write((hello("2025-11-25") + call + Peer.params("create_sandbox", "{}") + "}\n").getBytes(StandardCharsets.UTF_8));
-        client.write((call.replace(":1,", ":2,") + Peer.params("run_command", "{\"command\":\"hang\"}") + "}\n").getBytes(StandardCharsets.UTF_8));
+        client.write(
+                (hello("2025-11-25") + call + Peer.params("create_sandbox", "{}") + "}\n")
+                        .getBytes(StandardCharsets.UTF_8));
+        client.write(
+                (call.replace(":1,", ":2,")
+                                + Peer.params("run_command", "{\"command\":\"hang\"}")
+                                + "}\n")
+                        .getBytes(StandardCharsets.UTF_8));
         client.flush();
         await().until(() -> backend.works.size() == 1 && backend.sandboxes.size() == 1);
         assertThat(server.isAlive()).isTrue();

@@ -12,7 +12,6 @@ import io.modelcontextprotocol.json.McpJsonDefaults;
 import io.modelcontextprotocol.spec.McpClientTransport;
 import io.modelcontextprotocol.spec.McpSchema;
 import java.net.http.HttpRequest;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -30,12 +29,10 @@ class OfficialJavaClientTest {
                 .requestTimeout(Duration.ofSeconds(20))
                 .initializationTimeout(Duration.ofSeconds(20))
                 .capabilities(McpSchema.ClientCapabilities.builder().elicitation().build())
-                .elicitation(
-                        request ->
-                                McpSchema.ElicitResult.builder(
-                                                McpSchema.ElicitResult.Action.ACCEPT)
-                                        .content(Map.of("decision", "approve"))
-                                        .build())
+                .elicitation(request ->
+                        McpSchema.ElicitResult.builder(McpSchema.ElicitResult.Action.ACCEPT)
+                                .content(Map.of("decision", "approve"))
+                                .build())
                 .progressConsumer(one -> progress.add(String.valueOf(one.progressToken())))
                 .build();
     }

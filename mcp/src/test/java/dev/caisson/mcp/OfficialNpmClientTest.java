@@ -39,7 +39,11 @@ class OfficialNpmClientTest {
         Path log = folder.resolve("npm.log");
         Process npm =
                 new ProcessBuilder(
-                                "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
+                                "npm",
+                                "install",
+                                "--no-audit",
+                                "--no-fund",
+                                "--ignore-scripts",
                                 CLIENT)
                         .directory(folder.toFile())
                         .redirectErrorStream(true)
@@ -75,7 +79,9 @@ class OfficialNpmClientTest {
                         .start();
         boolean ended = node.waitFor(60, TimeUnit.SECONDS);
         node.destroyForcibly();
-        assertThat(ended).as("the client came to its end; it said %s", Files.readString(err)).isTrue();
+        assertThat(ended)
+                .as("the client came to its end; it said %s", Files.readString(err))
+                .isTrue();
         assertThat(node.exitValue()).as(Files.readString(err)).isZero();
         return Json.LENIENT.readTree(Files.readString(out));
     }

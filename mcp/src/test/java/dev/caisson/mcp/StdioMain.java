@@ -17,14 +17,15 @@ final class StdioMain {
      */
     public static void main(String[] arguments) throws IOException {
         FakeBackend backend = new FakeBackend();
-        Thread.ofVirtual().start(() -> {
-            while (!Thread.currentThread().isInterrupted()) {
-                LockSupport.parkNanos(20_000_000);
-                if (System.out.equals(System.err)) {
-                    System.out.println("a foreign line on standard output");
-                }
-            }
-        });
+        Thread.ofVirtual()
+                .start(() -> {
+                    while (!Thread.currentThread().isInterrupted()) {
+                        LockSupport.parkNanos(20_000_000);
+                        if (System.out.equals(System.err)) {
+                            System.out.println("a foreign line on standard output");
+                        }
+                    }
+                });
         McpStdio.serveProcess(backend);
         Files.writeString(Path.of(arguments[0]), "deleted " + backend.deleted);
     }
@@ -33,8 +34,11 @@ final class StdioMain {
     static List<String> command(Path report) {
         Path java = Path.of(System.getProperty("java.home"), "bin", "java");
         return List.of(
-                java.toString(), "-XX:TieredStopAtLevel=1", "-cp",
-                System.getProperty("java.class.path"), StdioMain.class.getName(),
+                java.toString(),
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                System.getProperty("java.class.path"),
+                StdioMain.class.getName(),
                 report.toString());
     }
 }

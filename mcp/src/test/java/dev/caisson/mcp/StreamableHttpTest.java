@@ -23,6 +23,7 @@ class StreamableHttpTest {
     private static final String PING = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
 
     private final HttpClient client = HttpClient.newHttpClient();
+
     @SuppressWarnings("NullAway.Init")
     private HttpMount mount;
 
@@ -107,9 +108,15 @@ class StreamableHttpTest {
         String session = initialize("one");
         HttpResponse<String> ping = post("one", session, PING);
         assertThat(ping.headers().firstValue("Content-Type")).contains("application/json");
-        assertThat(post("one", session, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}").statusCode())
+        assertThat(
+                        post(
+                                        "one",
+                                        session,
+                                        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}")
+                                .statusCode())
                 .isEqualTo(202);
-        HttpResponse<String> run = post("one", session, call(2, "run_command", "{\"command\":\"sleep 700\"}"));
+        HttpResponse<String> run =
+                post("one", session, call(2, "run_command", "{\"command\":\"sleep 700\"}"));
         assertThat(run.headers().firstValue("Content-Type")).contains("text/event-stream");
         assertThat(events(run.body()).size()).isGreaterThan(2);
         assertThat(events(run.body()).getLast().has("result")).isTrue();
@@ -126,7 +133,9 @@ class StreamableHttpTest {
             assertThat(post(key, session, PING).statusCode()).isEqualTo(401);
         }
         HttpRequest.Builder other =
-                request("", "").header("X-API-KEY", "one").POST(HttpRequest.BodyPublishers.ofString(INITIALIZE));
+                request("", "")
+                        .header("X-API-KEY", "one")
+                        .POST(HttpRequest.BodyPublishers.ofString(INITIALIZE));
         assertThat(send(other).statusCode()).isEqualTo(401);
         assertThat(post("one", session, PING).statusCode()).isEqualTo(200);
         mount.revoked.put("one", true);
@@ -151,30 +160,44 @@ class StreamableHttpTest {
     void letsWebPagesInOnlyFromNamedOrigins() {
         for (String origin : List.of("http://evil.example", "null", "http://good.example.evil")) {
             HttpRequest.Builder evil =
-                    request("one", "").header("Origin", origin).POST(HttpRequest.BodyPublishers.ofString(INITIALIZE));
+                    request("one", "")
+                            .header("Origin", origin)
+                            .POST(HttpRequest.BodyPublishers.ofString(INITIALIZE));
             assertThat(send(evil).statusCode()).as(origin).isEqualTo(403);
         }
         HttpRequest.Builder good =
-                request("one", "").header("Origin", "http://good.example").POST(HttpRequest.BodyPublishers.ofString(INITIALIZE));
+                request("one", "")
+                        .header("Origin", "http://good.example")
+                        .POST(HttpRequest.BodyPublishers.ofString(INITIALIZE));
         assertThat(send(good).statusCode()).isEqualTo(200);
     }
 
     @Test
     void refusesWrongMethodsTypesVersionsAndBodies() {
         String session = initialize("one");
-        assertThat(send(request("one", session).PUT(HttpRequest.BodyPublishers.noBody())).statusCode()).isEqualTo(405);
+        assertThat(
+                        send(request("one", session).PUT(HttpRequest.BodyPublishers.noBody()))
+                                .statusCode())
+                .isEqualTo(405);
         HttpRequest.Builder old =
-                request("one", session).header("MCP-Protocol-Version", "1999-01-01").POST(HttpRequest.BodyPublishers.ofString(PING));
+                request("one", session)
+                        .header("MCP-Protocol-Version", "1999-01-01")
+                        .POST(HttpRequest.BodyPublishers.ofString(PING));
         assertThat(send(old).statusCode()).isEqualTo(400);
         HttpRequest.Builder text =
-                request("one", session).setHeader("Content-Type", "text/plain").POST(HttpRequest.BodyPublishers.ofString(PING));
+                request("one", session)
+                        .setHeader("Content-Type", "text/plain")
+                        .POST(HttpRequest.BodyPublishers.ofString(PING));
         assertThat(send(text).statusCode()).isEqualTo(415);
         HttpRequest.Builder narrow =
-                request("one", session).setHeader("Accept", "application/json").POST(HttpRequest.BodyPublishers.ofString(PING));
+                request("one", session)
+                        .setHeader("Accept", "application/json")
+                        .POST(HttpRequest.BodyPublishers.ofString(PING));
         assertThat(send(narrow).statusCode()).isEqualTo(406);
         assertThat(post("one", session, "{").statusCode()).isEqualTo(400);
         assertThat(post("one", session, "[" + PING + "]").statusCode()).isEqualTo(400);
-        assertThat(post("one", session, "\"" + "a".repeat(17 << 20) + "\"").statusCode()).isEqualTo(413);
+        assertThat(post("one", session, "\"" + "a".repeat(17 << 20) + "\"").statusCode())
+                .isEqualTo(413);
         assertThat(post("one", session, PING).statusCode()).isEqualTo(200);
     }
 
@@ -184,12 +207,17 @@ class StreamableHttpTest {
         mount.breakAfter = 2;
         HttpResponse<String> broken;
         try {
-            broken = post("one", session, call(3, "run_command", "{\"command\":\"echo kept\\nsleep 600\"}"));
+            broken =
+                    post(
+                            "one",
+                            session,
+                            call(3, "run_command", "{\"command\":\"echo kept\\nsleep 600\"}"));
             assertThat(events(broken.body())).noneMatch(event -> event.has("result"));
         } catch (java.io.UncheckedIOException e) {
             // Some clients see the break as a failure.
         }
-        HttpResponse<String> rest = send(request("one", session).header("Last-Event-ID", "1-1").GET());
+        HttpResponse<String> rest =
+                send(request("one", session).header("Last-Event-ID", "1-1").GET());
         assertThat(rest.statusCode()).isEqualTo(200);
         assertThat(ids(rest.body()).getFirst()).isEqualTo("1-2");
         JsonNode last = events(rest.body()).getLast();
@@ -197,7 +225,8 @@ class StreamableHttpTest {
         assertThat(Json.write(last)).contains("kept");
         assertThat(mount.backends.getFirst().works.values()).noneMatch(work -> work.killed);
         for (String unknown : List.of("77-0", "x", "1", "-1-1", "1-99999999999999")) {
-            HttpRequest.Builder get = request("one", session).header("Last-Event-ID", unknown).GET();
+            HttpRequest.Builder get =
+                    request("one", session).header("Last-Event-ID", unknown).GET();
             assertThat(send(get).statusCode()).as(unknown).isEqualTo(404);
         }
     }

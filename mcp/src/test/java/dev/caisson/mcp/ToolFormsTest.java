@@ -38,7 +38,8 @@ class ToolFormsTest {
     @Test
     void haveOneSchemaNarrowedWhereAnApiKnowsLess() {
         ObjectNode full = ToolForms.anthropic("run_code");
-        assertThat(full.path("input_schema")).isEqualTo(ToolForms.openAi("run_code").at("/function/parameters"));
+        assertThat(full.path("input_schema"))
+                .isEqualTo(ToolForms.openAi("run_code").at("/function/parameters"));
         assertThat(Json.write(full)).contains("additionalProperties");
         assertThat(Json.write(ToolForms.gemini("run_code"))).doesNotContain("additionalProperties");
         assertThatThrownBy(() -> ToolForms.openAi("none")).isInstanceOf(CaissonException.class);

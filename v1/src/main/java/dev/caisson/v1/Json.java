@@ -50,8 +50,7 @@ public final class Json {
                                     .setCoercion(CoercionInputShape.Integer, CoercionAction.Fail)
                                     .setCoercion(CoercionInputShape.Float, CoercionAction.Fail));
         }
-        return builder
-                .changeDefaultPropertyInclusion(
+        return builder.changeDefaultPropertyInclusion(
                         all -> all.withValueInclusion(JsonInclude.Include.NON_NULL))
                 .configure(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES, strict)
                 .configure(DeserializationFeature.FAIL_ON_TRAILING_TOKENS, true)

@@ -151,8 +151,7 @@ public final class AgentLoop {
 
     private static RunSpec spec(JsonNode given) {
         RunSpec spec =
-                RunSpec.code(
-                        given.path("language").asString(""), given.path("code").asString(""));
+                RunSpec.code(given.path("language").asString(""), given.path("code").asString(""));
         long millis = given.path("timeoutMillis").asLong(60_000);
         SandboxSpec sandbox = SandboxSpec.defaults();
         return spec.withSandbox(

@@ -48,17 +48,20 @@ class AgentLoopTest {
     @BeforeEach
     void start() throws IOException {
         model = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
-        model.createContext("/v1/chat/completions", exchange -> {
-            try (exchange) {
-                requests.add(Json.LENIENT.readTree(exchange.getRequestBody().readAllBytes()));
-                String message = script.size() > 1 ? script.poll() : script.peek();
-                byte[] body =
-                        ("{\"choices\":[{\"message\":" + message + "}]}")
-                                .getBytes(StandardCharsets.UTF_8);
-                exchange.sendResponseHeaders(200, body.length);
-                exchange.getResponseBody().write(body);
-            }
-        });
+        model.createContext(
+                "/v1/chat/completions",
+                exchange -> {
+                    try (exchange) {
+                        requests.add(
+                                Json.LENIENT.readTree(exchange.getRequestBody().readAllBytes()));
+                        String message = script.size() > 1 ? script.poll() : script.peek();
+                        byte[] body =
+                                ("{\"choices\":[{\"message\":" + message + "}]}")
+                                        .getBytes(StandardCharsets.UTF_8);
+                        exchange.sendResponseHeaders(200, body.length);
+                        exchange.getResponseBody().write(body);
+                    }
+                });
         model.start();
     }
 
@@ -70,7 +73,9 @@ class AgentLoopTest {
     private String ask() throws IOException, InterruptedException {
         URI endpoint =
                 URI.create(
-                        "http://localhost:" + model.getAddress().getPort() + "/v1/chat/completions");
+                        "http://localhost:"
+                                + model.getAddress().getPort()
+                                + "/v1/chat/completions");
         return new AgentLoop(endpoint, "scripted", "", library).ask("What is 6 times 7?");
     }
 
@@ -117,7 +122,9 @@ class AgentLoopTest {
     @Test
     void givesUpOnAModelThatNeverAnswers() {
         script.add(call("c", "{\"language\":\"sh\",\"code\":\"x\"}"));
-        assertThatThrownBy(this::ask).isInstanceOf(IOException.class).hasMessageContaining("rounds");
+        assertThatThrownBy(this::ask)
+                .isInstanceOf(IOException.class)
+                .hasMessageContaining("rounds");
         assertThat(requests).hasSize(12);
     }
 
@@ -145,7 +152,8 @@ class AgentLoopTest {
                             List.of(),
                             Usage.NONE,
                             List.of());
-            return new RunResult("rn1", "sb1", "ss1", Tier.CONTAINER, "fake", result, List.of("x"), "");
+            return new RunResult(
+                    "rn1", "sb1", "ss1", Tier.CONTAINER, "fake", result, List.of("x"), "");
         }
 
         @Override
