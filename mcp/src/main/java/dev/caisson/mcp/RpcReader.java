@@ -91,10 +91,14 @@ final class RpcReader {
             return invalid(id, Rpc.INVALID_REQUEST, "The field 'method' is not a text.");
         }
         JsonNode params = object.get("params");
-        if (params != null && !(params instanceof ObjectNode)) {
+        ObjectNode given;
+        if (params == null) {
+            given = Rpc.object();
+        } else if (params instanceof ObjectNode fields) {
+            given = fields;
+        } else {
             return invalid(id, Rpc.INVALID_PARAMS, "The field 'params' is not an object.");
         }
-        ObjectNode given = params instanceof ObjectNode fields ? fields : Rpc.object();
         return id == null
                 ? new RpcMessage.Notification(method, given)
                 : new RpcMessage.Request(id, method, given);

@@ -63,74 +63,11 @@ class ControlBackendTest {
     }
 
     private Control control() {
-        SandboxService sandboxes =
-                new Stub<>(SandboxService.class)
-                        .on(
-                                "create",
-                                told(
-                                        "create",
-                                        a ->
-                                                new SandboxService.Made(
-                                                        new FakeBackend()
-                                                                .create("n", Map.of(), null),
-                                                        false)))
-                        .on("list", told("list", a -> new Page<>(List.of(), "next")))
-                        .on("delete", told("delete", a -> null))
-                        .make();
-        ExecService execs =
-                new Stub<>(ExecService.class)
-                        .on("start", told("start", a -> exec()))
-                        .on("find", told("find", a -> exec()))
-                        .on(
-                                "await",
-                                told(
-                                        "await",
-                                        a ->
-                                                state.equals("ended")
-                                                        ? Optional.of(exec())
-                                                        : Optional.empty()))
-                        .on("kill", told("kill", a -> exec()))
-                        .on("follow", told("follow", a -> follow((Follower) a[3])))
-                        .make();
-        RunService runs =
-                new Stub<>(RunService.class)
-                        .on("start", told("run", a -> run()))
-                        .on("find", told("find run", a -> run()))
-                        .on(
-                                "await",
-                                told(
-                                        "await run",
-                                        a ->
-                                                state.equals("ended")
-                                                        ? Optional.of(run())
-                                                        : Optional.empty()))
-                        .on("delete", told("delete run", a -> run()))
-                        .make();
-        FileService files =
-                new Stub<>(FileService.class)
-                        .on(
-                                "read",
-                                told(
-                                        "read",
-                                        a -> {
-                                            ((OutputStream) a[5])
-                                                    .write("part".getBytes(StandardCharsets.UTF_8));
-                                            return null;
-                                        }))
-                        .make();
-        ApprovalService approvals =
-                new Stub<>(ApprovalService.class)
-                        .on(
-                                "find",
-                                told(
-                                        "find approval",
-                                        a -> new FakeBackend().approval("ap1").orElseThrow()))
-                        .on(
-                                "decide",
-                                told(
-                                        "decide",
-                                        a -> new FakeBackend().approval("ap1").orElseThrow()))
-                        .make();
+        SandboxService sandboxes = sandboxes();
+        ExecService execs = execs();
+        RunService runs = runs();
+        FileService files = files();
+        ApprovalService approvals = approvals();
         return new Stub<>(Control.class)
                 .on("sandboxes", a -> sandboxes)
                 .on("execs", a -> execs)
@@ -145,6 +82,74 @@ class ControlBackendTest {
                             }
                             return null;
                         })
+                .make();
+    }
+
+    private SandboxService sandboxes() {
+        return new Stub<>(SandboxService.class)
+                .on(
+                        "create",
+                        told(
+                                "create",
+                                a ->
+                                        new SandboxService.Made(
+                                                new FakeBackend().create("n", Map.of(), null),
+                                                false)))
+                .on("list", told("list", a -> new Page<>(List.of(), "next")))
+                .on("delete", told("delete", a -> null))
+                .make();
+    }
+
+    private ExecService execs() {
+        return new Stub<>(ExecService.class)
+                .on("start", told("start", a -> exec()))
+                .on("find", told("find", a -> exec()))
+                .on(
+                        "await",
+                        told(
+                                "await",
+                                a ->
+                                        state.equals("ended")
+                                                ? Optional.of(exec())
+                                                : Optional.empty()))
+                .on("kill", told("kill", a -> exec()))
+                .on("follow", told("follow", a -> follow((Follower) a[3])))
+                .make();
+    }
+
+    private RunService runs() {
+        return new Stub<>(RunService.class)
+                .on("start", told("run", a -> run()))
+                .on("find", told("find run", a -> run()))
+                .on(
+                        "await",
+                        told(
+                                "await run",
+                                a -> state.equals("ended") ? Optional.of(run()) : Optional.empty()))
+                .on("delete", told("delete run", a -> run()))
+                .make();
+    }
+
+    private FileService files() {
+        return new Stub<>(FileService.class)
+                .on(
+                        "read",
+                        told(
+                                "read",
+                                a -> {
+                                    ((OutputStream) a[5])
+                                            .write("part".getBytes(StandardCharsets.UTF_8));
+                                    return null;
+                                }))
+                .make();
+    }
+
+    private ApprovalService approvals() {
+        return new Stub<>(ApprovalService.class)
+                .on(
+                        "find",
+                        told("find approval", a -> new FakeBackend().approval("ap1").orElseThrow()))
+                .on("decide", told("decide", a -> new FakeBackend().approval("ap1").orElseThrow()))
                 .make();
     }
 
