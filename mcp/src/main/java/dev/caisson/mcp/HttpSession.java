@@ -10,7 +10,7 @@ import java.util.Optional;
 /** A session of {@link StreamableHttp} with the streams that may be resumed. */
 final class HttpSession {
     private static final int MAX_STREAMS = 128;
-    private static final long MAX_BYTES = 16L << 20;
+    private static final long MAX_BYTES = 2L << 20;
     private static final int MAX_READERS = 64;
 
     private final String id;
