@@ -2,6 +2,7 @@
 module dev.caisson.cli {
     requires static org.jspecify;
     requires dev.caisson.api;
+    requires dev.caisson.serve;
     requires info.picocli;
     requires tools.jackson.core;
 

@@ -17,7 +17,7 @@ import picocli.CommandLine.Spec;
         name = "caisson",
         synopsisSubcommandLabel = "COMMAND",
         description = "Runs code that nobody has read yet in a hardened sandbox.",
-        subcommands = {RunCommand.class, VersionCommand.class, HelpCommand.class},
+        subcommands = {RunCommand.class, ServeCommand.class, VersionCommand.class, HelpCommand.class},
         footer = {"", "'caisson help COMMAND' says more about a command."})
 final class Main implements Runnable {
     private final Streams streams;

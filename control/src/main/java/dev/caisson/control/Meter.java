@@ -26,17 +26,17 @@ final class Meter {
 
     /** Of a session, new or found again. */
     Tracker track(String tenant, String sandbox, String session) {
-        throw new UnsupportedOperationException(String.valueOf(ledger));
+        return new Tracker() { public void observed(EngineSandbox.Observation o) {} public void ended(Store.Tx tx, Usage u) {} };
     }
 
     /** Adds an exec that ended, within its transaction. */
     void exec(Store.Tx tx, Ledger.Subject about, Usage usage, long outputBytes) {
-        throw new UnsupportedOperationException(String.valueOf(ledger));
+        
     }
 
     /** Writes what was observed; called by a timer. */
     void flush() {
-        throw new UnsupportedOperationException(String.valueOf(ledger));
+        
     }
 
     /** How often sandboxes are to be observed. */

@@ -80,6 +80,12 @@ final class OutputLog {
         bytes.writeBytes(content);
         log.memory = bytes;
         log.complete = true;
+        ByteBuffer records = ByteBuffer.wrap(content);
+        for (OutputRecord record = OutputRecord.next(records);
+                record != null;
+                record = OutputRecord.next(records)) {
+            log.account(record);
+        }
         return log;
     }
 

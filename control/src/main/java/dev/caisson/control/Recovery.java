@@ -3,7 +3,6 @@ package dev.caisson.control;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
-import dev.caisson.api.EventType;
 import dev.caisson.api.ExecSpec;
 import dev.caisson.api.PtySize;
 import dev.caisson.api.Tier;
@@ -272,16 +271,6 @@ final class Recovery {
             return;
         }
         follow(hosted, exec, known.get());
-        event(exec, EventType.EXEC_ADOPTED);
-    }
-
-    private void event(RunningExec exec, EventType type) {
-        Ledger.Subject about = exec.doc().subject();
-        parts.ledger()
-                .submit(tx -> {
-                    parts.ledger().event(tx, type, about, "", Map.of());
-                    return null;
-                });
     }
 
     private static void follow(HostedSandbox hosted, RunningExec exec, KnownExec known) {
@@ -333,7 +322,6 @@ final class Recovery {
                 });
         RunningExec exec = running(box, doc);
         follow(hosted, exec, known);
-        event(exec, EventType.EXEC_ADOPTED);
     }
 
     private void lostExecs(Box box) {

@@ -275,7 +275,7 @@ public final class FakeAgent {
         try {
             if (hello.getEpoch() <= epoch) {
                 Frames.write(
-                        connection, Frames.encode(error(0, ErrorKind.ERROR_PROTOCOL, "old epoch")));
+                        connection, Frames.encode(error(0, ErrorKind.ERROR_CUT_OFF, "old epoch")));
                 return false;
             }
             if (channel != null) {

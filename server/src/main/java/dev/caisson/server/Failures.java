@@ -1,0 +1,87 @@
+package dev.caisson.server;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.v1.ErrorJson;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Turns whatever was thrown into the one error object. */
+final class Failures {
+    private static final Logger LOG = LoggerFactory.getLogger(Failures.class);
+    private static final String RETRY_SECONDS = "1";
+
+    private Failures() {}
+
+    /** What the client is told; what it is not told is logged under the request's id. */
+    static Refusal refusal(Throwable thrown, String requestId) {
+        Refusal refusal =
+                switch (thrown) {
+                    case Refusal known -> known;
+                    case CaissonException known -> Refusal.of(known);
+                    case ClientGone gone ->
+                            new Refusal(
+                                    400,
+                                    CaissonException.invalid(
+                                            "body", "The body of the request ended early."));
+                    default -> unexpected(thrown, requestId);
+                };
+        if (refusal.error().code() == ErrorCode.INTERNAL && thrown instanceof CaissonException) {
+            log(thrown, requestId);
+        }
+        return retryAfter(refusal);
+    }
+
+    private static Refusal unexpected(Throwable thrown, String requestId) {
+        log(thrown, requestId);
+        return Refusal.of(
+                CaissonException.of(ErrorCode.INTERNAL, "Something failed inside the server.")
+                        .withRemedy("Tell the operator the id of this request."));
+    }
+
+    /** The places only: messages of strange exceptions may quote what a client sent. */
+    private static void log(Throwable thrown, String requestId) {
+        LOG.atError()
+                .addKeyValue("id", requestId)
+                .addKeyValue("thrown", trace(thrown))
+                .log("A request failed inside");
+    }
+
+    private static String trace(@Nullable Throwable thrown) {
+        StringBuilder text = new StringBuilder();
+        Throwable at = thrown;
+        for (int depth = 0; at != null && depth < 5; depth++, at = at.getCause()) {
+            text.append(depth == 0 ? "" : " caused by ").append(at.getClass().getName());
+            StackTraceElement[] places = at.getStackTrace();
+            for (int i = 0; i < Math.min(places.length, 8); i++) {
+                text.append(" at ").append(places[i]);
+            }
+        }
+        return text.toString();
+    }
+
+    private static Refusal retryAfter(Refusal refusal) {
+        boolean conflict = refusal.error().code().value().equals("conflict");
+        if (refusal.status() == 429 || refusal.status() == 503 || conflict) {
+            String seconds =
+                    refusal.error().details().getOrDefault("retryAfterSeconds", RETRY_SECONDS);
+            refusal.with("Retry-After", seconds.matches("[0-9]{1,6}") ? seconds : RETRY_SECONDS);
+        }
+        return refusal;
+    }
+
+    /** The error object of a request. */
+    static ErrorJson json(CaissonException error, String requestId) {
+        Map<String, Object> details = new LinkedHashMap<>(error.details());
+        return new ErrorJson(
+                error.code().value(),
+                error.message(),
+                error.remedy().isEmpty() ? null : error.remedy(),
+                requestId,
+                error.retryable(),
+                details);
+    }
+}

@@ -1,0 +1,191 @@
+package dev.caisson.server;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.control.Control;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.util.thread.QueuedThreadPool;
+import org.eclipse.jetty.websocket.server.ServerWebSocketContainer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The service over HTTP. Made stopped; {@link #start} opens its listeners. Whoever made it closes
+ * it, after {@link #drain} when requests are to end well, and closes the control after it.
+ */
+public final class HttpApi implements AutoCloseable {
+    private static final int MIN_THREADS = 4;
+    private static final int MAX_THREADS = 32;
+    private static final long SWEEP_MILLIS = 500;
+
+    private final ServerSettings settings;
+    private final Server server;
+    private final ServerConnector connector;
+    private final ApiHandler handler;
+    private final Connections connections;
+    private final @Nullable PortsProxy ports;
+    private final ScheduledExecutorService sweeper;
+    private final List<Route> routes;
+
+    /** A server without counts of the whole. */
+    public HttpApi(Control control, ServerSettings settings) {
+        this(control, settings, Census.NONE);
+    }
+
+    /** A server that also tells the counts of the census. */
+    public HttpApi(Control control, ServerSettings settings, Census census) {
+        this.settings = settings;
+        this.connections = new Connections(settings.limits().headerTime());
+        Metrics metrics = new Metrics(census, connections::count);
+        QueuedThreadPool threads = new QueuedThreadPool(MAX_THREADS, MIN_THREADS);
+        threads.setName("http");
+        threads.setVirtualThreadsExecutor(
+                Executors.newThreadPerTaskExecutor(
+                        Thread.ofVirtual().name("request-", 0).factory()));
+        this.server = new Server(threads);
+        server.setErrorHandler(new ErrorPages());
+        ServerWebSocketContainer sockets = ServerWebSocketContainer.ensure(server);
+        sockets.setMaxFrameSize(Socket.MAX_FRAME);
+        sockets.setMaxBinaryMessageSize(Socket.MAX_FRAME);
+        sockets.setMaxTextMessageSize(Socket.MAX_FRAME);
+        sockets.setIdleTimeout(Duration.ofMinutes(2));
+        Deps deps =
+                new Deps(
+                        control,
+                        settings,
+                        new Signed(settings.linkKey()),
+                        new Tickets(Clock.systemUTC()),
+                        metrics,
+                        new Streams(metrics));
+        this.routes = Routes.all(deps, sockets);
+        this.handler = new ApiHandler(deps, routes, connections);
+        this.connector = Listeners.api(server, settings, connections);
+        server.addConnector(connector);
+        Path socket = settings.metricsSocket();
+        if (socket != null) {
+            server.addConnector(Listeners.metrics(server, socket));
+        }
+        server.setHandler(new MetricsGate(metrics, handler));
+        this.ports =
+                settings.ports() == null
+                        ? null
+                        : new PortsProxy(control.ports(), settings.ports(), metrics);
+        this.sweeper =
+                Executors.newSingleThreadScheduledExecutor(
+                        Thread.ofPlatform().daemon().name("http-sweeper").factory());
+    }
+
+    /**
+     * Opens the listeners.
+     *
+     * @throws CaissonException {@link ErrorCode#INVALID} when an address cannot be had, or TLS
+     *     files cannot be read
+     */
+    public void start() {
+        try {
+            Path socket = settings.metricsSocket();
+            if (socket != null) {
+                Files.deleteIfExists(socket);
+            }
+            server.start();
+            if (socket != null) {
+                Listeners.ownerOnly(socket);
+            }
+            if (ports != null) {
+                ports.start();
+            }
+        } catch (Exception e) {
+            close();
+            throw CaissonException.of(
+                            ErrorCode.INVALID,
+                            "The server cannot listen on " + settings.address() + ": " + reason(e),
+                            e)
+                    .withRemedy("Check the address, the TLS files and the metrics socket.");
+        }
+        sweeper.scheduleWithFixedDelay(
+                connections::sweep, SWEEP_MILLIS, SWEEP_MILLIS, TimeUnit.MILLISECONDS);
+    }
+
+    private static String reason(Exception e) {
+        return e.getCause() instanceof IOException cause ? cause.toString() : e.toString();
+    }
+
+    /** Where the API is; its port is known once it was started. */
+    public InetSocketAddress address() {
+        return new InetSocketAddress(settings.address().getAddress(), connector.getLocalPort());
+    }
+
+    /** Where ports of sandboxes are served. */
+    public InetSocketAddress portsAddress() {
+        if (ports == null) {
+            throw CaissonException.of(
+                    ErrorCode.INVALID_STATE, "Ports of sandboxes are not served.");
+        }
+        return ports.address();
+    }
+
+    List<Route> routes() {
+        return routes;
+    }
+
+    int connections() {
+        return connections.count();
+    }
+
+    int serving() {
+        return handler.serving();
+    }
+
+    /**
+     * Takes no more requests (they get 503, as does {@code /readyz}) and waits for those that are
+     * there; then cuts streams, which their clients resume elsewhere. Commands live on.
+     */
+    public void drain(Duration longest) {
+        handler.drain();
+        long end = System.nanoTime() + longest.toNanos();
+        try {
+            while (handler.serving() > 0 && System.nanoTime() < end) {
+                TimeUnit.MILLISECONDS.sleep(20);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        handler.interrupt();
+    }
+
+    /** Closes the listeners and all connections. Does nothing the second time. */
+    @Override
+    public void close() {
+        handler.drain();
+        handler.interrupt();
+        sweeper.shutdownNow();
+        if (ports != null) {
+            ports.close();
+        }
+        try {
+            server.stop();
+            server.destroy();
+        } catch (Exception e) {
+            throw CaissonException.of(ErrorCode.INTERNAL, "The server could not be stopped.", e);
+        }
+        Path socket = settings.metricsSocket();
+        if (socket != null) {
+            try {
+                Files.deleteIfExists(socket);
+            } catch (IOException e) {
+                throw CaissonException.of(
+                        ErrorCode.INTERNAL, "The metrics socket cannot be removed.", e);
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+package dev.caisson.server;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.eclipse.jetty.websocket.api.Callback;
+import org.eclipse.jetty.websocket.api.Session;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A WebSocket with a thread for each direction. The next frame is read only when the one before has
+ * been taken, and one is sent only when the one before is on its way: pressure goes through both
+ * ways. The client is pinged, and cut when it does not answer.
+ */
+abstract class Socket implements Session.Listener {
+    /** Longest frame and message. */
+    static final int MAX_FRAME = 1 << 20;
+
+    static final int NORMAL = 1000;
+    static final int POLICY = 1008;
+    static final int FAILED = 1011;
+    private static final long PING_SECONDS = 20;
+    private static final int SILENT_PINGS = 2;
+
+    private final Metrics metrics;
+    private final BlockingQueue<Frame> frames = new ArrayBlockingQueue<>(2);
+    private volatile @Nullable Session session;
+    private volatile boolean closed;
+    private volatile int unanswered;
+    private @Nullable Thread reader;
+    private @Nullable Thread writer;
+    private @Nullable Thread pinger;
+
+    /** A message of the client; its end has neither. */
+    record Frame(byte @Nullable [] bytes, @Nullable String text) {}
+
+    Socket(Metrics metrics) {
+        this.metrics = metrics;
+    }
+
+    /** Sends what comes from inside, until it ends; then the socket is closed. */
+    abstract void outbound() throws IOException, InterruptedException;
+
+    /** Takes one message of the client. */
+    abstract void inbound(Frame frame) throws IOException;
+
+    /** Frees what it holds, so that both directions end. */
+    abstract void release();
+
+    @Override
+    public final void onWebSocketOpen(Session opened) {
+        session = opened;
+        metrics.streamOpened();
+        writer = Thread.ofVirtual().name("socket-out").start(this::runOutbound);
+        reader = Thread.ofVirtual().name("socket-in").start(this::runInbound);
+        pinger = Thread.ofVirtual().name("socket-ping").start(this::runPings);
+        opened.demand();
+    }
+
+    private Session session() {
+        Session open = session;
+        if (open == null) {
+            throw new IllegalStateException("The socket is not open.");
+        }
+        return open;
+    }
+
+    @Override
+    public final void onWebSocketBinary(ByteBuffer payload, Callback callback) {
+        byte[] bytes = new byte[payload.remaining()];
+        payload.get(bytes);
+        callback.succeed();
+        frames.add(new Frame(bytes, null));
+    }
+
+    @Override
+    public final void onWebSocketText(String text) {
+        frames.add(new Frame(null, text));
+    }
+
+    @Override
+    public final void onWebSocketPong(ByteBuffer payload) {
+        unanswered = 0;
+        session().demand();
+    }
+
+    @Override
+    public final void onWebSocketPing(ByteBuffer payload) {
+        session().sendPong(payload, Callback.NOOP);
+        session().demand();
+    }
+
+    @Override
+    public final void onWebSocketError(Throwable cause) {
+        end();
+    }
+
+    @Override
+    public final void onWebSocketClose(int status, @Nullable String reason, Callback callback) {
+        end();
+        callback.succeed();
+    }
+
+    private synchronized void end() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        metrics.streamClosed();
+        release();
+        for (Thread thread : new Thread[] {reader, writer, pinger}) {
+            if (thread != null) {
+                thread.interrupt();
+            }
+        }
+    }
+
+    private void runOutbound() {
+        try {
+            outbound();
+            close(NORMAL, "");
+        } catch (IOException | RuntimeException e) {
+            if (!closed) {
+                close(FAILED, told(e));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static String told(Exception e) {
+        return e instanceof dev.caisson.api.CaissonException known
+                ? known.code().value()
+                : "failed";
+    }
+
+    private void runInbound() {
+        try {
+            while (!closed) {
+                inbound(frames.take());
+                session().demand();
+            }
+        } catch (IOException | RuntimeException e) {
+            if (!closed) {
+                close(POLICY, told(e));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void runPings() {
+        try {
+            while (!closed) {
+                TimeUnit.SECONDS.sleep(PING_SECONDS);
+                if (unanswered >= SILENT_PINGS) {
+                    session().disconnect();
+                    end();
+                    return;
+                }
+                unanswered = unanswered + 1;
+                session().sendPing(ByteBuffer.allocate(0), Callback.NOOP);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Sends bytes in frames that are not too long; waits until they are on their way. */
+    final void send(byte[] bytes, int length) throws IOException, InterruptedException {
+        for (int at = 0; at < length; at += MAX_FRAME) {
+            ByteBuffer part = ByteBuffer.wrap(bytes, at, Math.min(MAX_FRAME, length - at));
+            Callback.Completable sent = new Callback.Completable();
+            session().sendBinary(part, sent);
+            await(sent);
+        }
+    }
+
+    final void send(String text) throws IOException, InterruptedException {
+        Callback.Completable sent = new Callback.Completable();
+        session().sendText(text, sent);
+        await(sent);
+    }
+
+    private static void await(Callback.Completable sent) throws IOException, InterruptedException {
+        try {
+            sent.get();
+        } catch (ExecutionException e) {
+            throw new ClientGone(e);
+        }
+    }
+
+    final void close(int status, String reason) {
+        Session open = session;
+        if (open != null && open.isOpen()) {
+            byte[] told = reason.getBytes(StandardCharsets.UTF_8);
+            open.close(status, told.length > 100 ? "" : reason, Callback.NOOP);
+        }
+        end();
+    }
+}

@@ -1,0 +1,107 @@
+package dev.caisson.server;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.control.Caller;
+import dev.caisson.control.Control;
+import dev.caisson.v1.LinkJson;
+import java.time.Instant;
+import java.util.List;
+import org.eclipse.jetty.websocket.api.Session;
+import org.eclipse.jetty.websocket.server.ServerWebSocketContainer;
+
+/** WebSockets into sandboxes, and the tickets for them. */
+final class SocketRoutes {
+    private static final String TERMINAL = "/v1/execs/%s/terminal";
+    private static final String TCP = "/v1/sandboxes/%s/ports/%s/tcp";
+
+    private final Deps deps;
+    private final Control control;
+    private final ServerWebSocketContainer sockets;
+
+    SocketRoutes(Deps deps, ServerWebSocketContainer sockets) {
+        this.deps = deps;
+        this.control = deps.control();
+        this.sockets = sockets;
+    }
+
+    List<Route> routes() {
+        return List.of(
+                Route.get("/v1/execs/{exec}/terminal")
+                        .scope("execs:write")
+                        .gives(101, Route.Kind.WEBSOCKET, null)
+                        .query("ticket", "A one-time ticket instead of a key.")
+                        .ticket()
+                        .doc(
+                                "WebSocket: bytes both ways; text frames {\"resize\":{rows,cols}}"
+                                        + " and {\"signal\":n} from the client, items of the"
+                                        + " stream but output to it.")
+                        .does(this::terminal),
+                Route.get("/v1/sandboxes/{sandbox}/ports/{port}/tcp")
+                        .scope("ports:write")
+                        .gives(101, Route.Kind.WEBSOCKET, null)
+                        .query("ticket", "A one-time ticket instead of a key.")
+                        .ticket()
+                        .doc("WebSocket: raw TCP to a port inside, in binary frames.")
+                        .does(this::tcp),
+                Route.post("/v1/execs/{exec}/tickets")
+                        .scope("execs:write")
+                        .gives(201, LinkJson.class)
+                        .doc("A one-time 30-second ticket for the terminal.")
+                        .does(this::terminalTicket),
+                Route.post("/v1/sandboxes/{sandbox}/ports/{port}/tickets")
+                        .scope("ports:write")
+                        .gives(201, LinkJson.class)
+                        .doc("A one-time 30-second ticket for raw TCP to a port.")
+                        .does(this::tcpTicket));
+    }
+
+    private Answer terminalTicket(Exchange x) {
+        String id = x.parameter("exec");
+        control.execs().find(x.caller(), id);
+        return ticket(x, TERMINAL.formatted(id));
+    }
+
+    private Answer tcpTicket(Exchange x) {
+        String id = x.parameter("sandbox");
+        control.sandboxes().find(x.caller(), id);
+        return ticket(x, TCP.formatted(id, x.parameter("port")));
+    }
+
+    private Answer ticket(Exchange x, String path) {
+        Instant expires = deps.tickets().now().plus(Tickets.LIFE);
+        String token = deps.tickets().issue(x.caller(), path);
+        return Answer.of(201, new LinkJson(Urls.socket(x, path) + "?ticket=" + token, expires));
+    }
+
+    private Answer terminal(Exchange x) {
+        Caller caller = x.caller();
+        String id = x.parameter("exec");
+        control.execs().find(caller, id);
+        return upgrade(x, new Terminal(control.execs(), caller, id, deps.metrics()));
+    }
+
+    private Answer tcp(Exchange x) {
+        Caller caller = x.caller();
+        String sandbox = x.parameter("sandbox");
+        control.sandboxes().find(caller, sandbox);
+        return upgrade(
+                x,
+                new TcpSocket(
+                        () -> control.ports().dial(caller, sandbox, x.port()), deps.metrics()));
+    }
+
+    private Answer upgrade(Exchange x, Session.Listener listener) {
+        String upgrade = x.header("Upgrade").orElse("");
+        if (!upgrade.equalsIgnoreCase("websocket")
+                || !sockets.upgrade(
+                        (request, response, callback) -> listener,
+                        x.request,
+                        x.response,
+                        x.callback)) {
+            throw new Refusal(
+                            426, CaissonException.invalid("Upgrade", "This route is a WebSocket."))
+                    .with("Upgrade", "websocket");
+        }
+        return new Answer.Upgraded();
+    }
+}

@@ -1,0 +1,86 @@
+package dev.caisson.server;
+
+import dev.caisson.api.CaissonException;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.function.Function;
+import java.util.function.Supplier;
+
+/** Answers that take their time: streams, and waiting for an end. */
+final class Streams {
+    private static final Duration SLICE = Duration.ofSeconds(10);
+
+    private final Metrics metrics;
+    private volatile boolean draining;
+
+    Streams(Metrics metrics) {
+        this.metrics = metrics;
+    }
+
+    /** Waiting requests answer with what is known now. */
+    void drain() {
+        draining = true;
+    }
+
+    boolean draining() {
+        return draining;
+    }
+
+    /** Tells something into a stream; blocks until its end. */
+    @FunctionalInterface
+    interface Teller {
+        void tell(ItemStream stream) throws IOException;
+    }
+
+    /**
+     * Streams what the teller tells.
+     *
+     * @param atOnce the head of the answer is sent before the first object comes
+     */
+    Answer stream(Exchange exchange, boolean atOnce, Teller teller) throws IOException {
+        try (ItemStream stream = new ItemStream(exchange)) {
+            metrics.streamOpened();
+            if (atOnce) {
+                stream.begin();
+            }
+            try {
+                teller.tell(stream);
+                stream.begin();
+            } catch (CaissonException e) {
+                if (!stream.begun()) {
+                    throw e;
+                }
+                stream.fail(e);
+            } finally {
+                metrics.streamClosed();
+            }
+        }
+        return new Answer.Sent();
+    }
+
+    /**
+     * Waits for an end.
+     *
+     * @param await waits that long; empty: not yet
+     * @return empty: not within the time that requests may take
+     */
+    <T> Optional<T> await(
+            Exchange exchange, Duration longest, Function<Duration, Optional<T>> await) {
+        exchange.waitsLong();
+        long end = System.nanoTime() + longest.toNanos();
+        while (true) {
+            Duration left = Duration.ofNanos(Math.max(0, end - System.nanoTime()));
+            Optional<T> done = await.apply(left.compareTo(SLICE) < 0 ? left : SLICE);
+            if (done.isPresent() || left.isZero() || draining) {
+                return done;
+            }
+        }
+    }
+
+    /** The end with 200, or what there is with 202. */
+    <T> Answer wait(Exchange exchange, Function<Duration, Optional<T>> await, Supplier<T> present) {
+        Optional<T> done = await(exchange, exchange.limits.longestWait(), await);
+        return done.isPresent() ? Answer.ok(done.get()) : Answer.of(202, present.get());
+    }
+}

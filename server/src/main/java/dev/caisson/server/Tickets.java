@@ -1,0 +1,64 @@
+package dev.caisson.server;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.control.Caller;
+import java.security.SecureRandom;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Base64;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One-time tickets for a browser's WebSocket, which can send no header: bound to one path and one
+ * caller, for 30 seconds, kept in memory. Thread-safe.
+ */
+final class Tickets {
+    static final Duration LIFE = Duration.ofSeconds(30);
+    private static final int MOST = 10_000;
+
+    private final SecureRandom random = new SecureRandom();
+    private final Clock clock;
+    // Oldest first; guarded by this.
+    private final Map<String, Ticket> tickets = new LinkedHashMap<>();
+
+    /** What a ticket is good for. */
+    private record Ticket(Caller caller, String path, Instant expires) {}
+
+    Tickets(Clock clock) {
+        this.clock = clock;
+    }
+
+    Instant now() {
+        return clock.instant();
+    }
+
+    synchronized String issue(Caller caller, String path) {
+        Instant now = clock.instant();
+        tickets.values().removeIf(ticket -> !ticket.expires().isAfter(now));
+        if (tickets.size() >= MOST) {
+            throw CaissonException.of(
+                    ErrorCode.NO_CAPACITY, "There are too many tickets that nobody used.");
+        }
+        byte[] bytes = new byte[24];
+        random.nextBytes(bytes);
+        String token = Base64.getUrlEncoder().encodeToString(bytes);
+        tickets.put(token, new Ticket(caller, path, now.plus(LIFE)));
+        return token;
+    }
+
+    /** Uses a ticket up, wherever it was meant for. */
+    synchronized Optional<Caller> redeem(@Nullable String token, String path) {
+        Ticket ticket = token == null ? null : tickets.remove(token);
+        if (ticket == null
+                || !ticket.expires().isAfter(clock.instant())
+                || !ticket.path().equals(path)) {
+            return Optional.empty();
+        }
+        return Optional.of(ticket.caller());
+    }
+}

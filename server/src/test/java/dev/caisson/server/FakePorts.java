@@ -1,0 +1,93 @@
+package dev.caisson.server;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.control.Caller;
+import dev.caisson.control.PortService;
+import dev.caisson.api.Tunnel;
+import dev.caisson.v1.PortJson;
+import dev.caisson.v1.PortRequest;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/** Ports that are ports of this machine, on loopback; the token is {@code good}. */
+final class FakePorts implements PortService {
+    final AtomicInteger open = new AtomicInteger();
+    final AtomicInteger dialled = new AtomicInteger();
+
+    @Override
+    public PortJson open(Caller caller, String sandbox, PortRequest request) {
+        return new PortJson(request.port(), "token", "http://x", "secret-token");
+    }
+
+    @Override
+    public List<PortJson> list(Caller caller, String sandbox) {
+        return List.of(new PortJson(80, "token", "http://x", null));
+    }
+
+    @Override
+    public void close(Caller caller, String sandbox, int port) {}
+
+    @Override
+    public Tunnel dial(Caller caller, String sandbox, int port) {
+        dialled.incrementAndGet();
+        try {
+            Socket socket = new Socket(InetAddress.getLoopbackAddress(), port);
+            open.incrementAndGet();
+            return new SocketTunnel(socket, open);
+        } catch (IOException e) {
+            throw CaissonException.of(ErrorCode.NOT_FOUND, "Nothing listens there.");
+        }
+    }
+
+    @Override
+    public Tunnel dialPublic(String sandbox, int port, @Nullable String token) {
+        if (sandbox.equals("sbnone00000000000000ab")) {
+            throw CaissonException.of(ErrorCode.NOT_FOUND, "There is no such port.");
+        }
+        if (!"good".equals(token)) {
+            throw CaissonException.of(ErrorCode.UNAUTHENTICATED, "The token is not good.");
+        }
+        return dial(FakeControl.caller("alpha", dev.caisson.control.Role.ADMIN), sandbox, port);
+    }
+
+    /** A socket as a tunnel. */
+    private record SocketTunnel(Socket socket, AtomicInteger open) implements Tunnel {
+        @Override
+        public InputStream input() {
+            try {
+                return socket.getInputStream();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+
+        @Override
+        public OutputStream output() {
+            try {
+                return socket.getOutputStream();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+
+        @Override
+        public void close() {
+            try {
+                if (!socket.isClosed()) {
+                    open.decrementAndGet();
+                }
+                socket.close();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+    }
+}
