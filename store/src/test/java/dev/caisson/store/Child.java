@@ -24,9 +24,10 @@ final class Child implements AutoCloseable {
         reader = Thread.ofVirtual().start(this::read);
     }
 
-    /** The child itself: file, first number, synchronous mode. */
+    /** The child itself: URL, first number, synchronous mode, password. */
     public static void main(String[] arguments) {
-        StoreConfig config = StoreConfig.of("sqlite:" + arguments[0], "n1");
+        StoreConfig plain = StoreConfig.of(arguments[0], "n1");
+        StoreConfig config = arguments.length > 3 ? plain.withPassword(arguments[3]) : plain;
         int first = Integer.parseInt(arguments[1]);
         Store store = new Store(config, SynchronousMode.valueOf(arguments[2]));
         for (int i = 0; i < THREADS; i++) {
@@ -54,6 +55,11 @@ final class Child implements AutoCloseable {
     }
 
     static Child start(Path file, int first, SynchronousMode synchronous) throws IOException {
+        return start(StoreConfig.of("sqlite:" + file, "n1"), first, synchronous);
+    }
+
+    static Child start(StoreConfig config, int first, SynchronousMode synchronous)
+            throws IOException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.add("-XX:TieredStopAtLevel=1");
@@ -67,9 +73,12 @@ final class Child implements AutoCloseable {
                         System.getProperty("java.class.path", ""),
                         Path.of("target", "test-classes").toAbsolutePath().toString()));
         command.add(Child.class.getName());
-        command.add(file.toString());
+        command.add(config.url());
         command.add(Integer.toString(first));
         command.add(synchronous.name());
+        if (config.password() != null) {
+            command.add(config.password());
+        }
         return new Child(
                 new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start());
     }

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -23,6 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.sqlite.SQLiteConfig.SynchronousMode;
 
 /** PostgreSQL crashes, comes again, or is cut off in the middle of a commit. */
 @Timeout(value = 3, unit = TimeUnit.MINUTES) // a busy machine syncs slowly
@@ -72,13 +74,16 @@ class PostgresOutageTest {
                                     }
                                 }));
             }
-            for (int i = 0; i < 3; i++) {
+            try {
+                for (int i = 0; i < 3; i++) {
+                    awaitMore(acknowledged);
+                    postgres.crash();
+                    postgres.launch();
+                }
                 awaitMore(acknowledged);
-                postgres.crash();
-                postgres.launch();
+            } finally {
+                over.set(true);
             }
-            awaitMore(acknowledged);
-            over.set(true);
             for (Thread writer : writers) {
                 writer.join();
             }
@@ -89,11 +94,32 @@ class PostgresOutageTest {
         }
     }
 
+    @Test
+    void losesNothingWhenItsProgramIsKilled() throws Exception {
+        List<Integer> acknowledged = new ArrayList<>();
+        for (int round = 0; round < 3; round++) {
+            Child child =
+                    Child.start(
+                            postgres.config(url, "n1"),
+                            1 + round * 1_000_000,
+                            SynchronousMode.FULL);
+            try (child) {
+                child.await(20);
+                Thread.sleep(ThreadLocalRandom.current().nextInt(20, 300));
+            }
+            acknowledged.addAll(child.acknowledged());
+
+            try (Store store = Stores.open(postgres.config(url, "n1"))) {
+                Ledger.verify(store, acknowledged);
+            }
+        }
+    }
+
     private static void awaitMore(Queue<Integer> acknowledged) {
         int now = acknowledged.size();
         Awaitility.await()
-                .atMost(Duration.ofSeconds(30))
-                .until(() -> acknowledged.size() > now + 30);
+                .atMost(Duration.ofSeconds(45))
+                .until(() -> acknowledged.size() > now + 10);
     }
 
     @ParameterizedTest

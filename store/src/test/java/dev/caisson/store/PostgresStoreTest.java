@@ -123,6 +123,28 @@ class PostgresStoreTest extends EventAndUsageContract {
     }
 
     @Test
+    void letsServersStartTogetherOnAnEmptyDatabase() throws Exception {
+        String empty = postgres.database();
+        List<CompletableFuture<Long>> epochs = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            epochs.add(
+                    CompletableFuture.supplyAsync(
+                            () -> {
+                                try (Store one = Stores.open(postgres.config(empty, "same"))) {
+                                    return one.epoch();
+                                }
+                            },
+                            task -> Thread.ofPlatform().start(task)));
+        }
+        List<Long> taken = new ArrayList<>();
+        for (CompletableFuture<Long> epoch : epochs) {
+            taken.add(epoch.get());
+        }
+
+        assertThat(taken).containsExactlyInAnyOrder(1L, 2L, 3L);
+    }
+
+    @Test
     void startsFromEveryReleasedSchema() throws Exception {
         for (int schema = 1; schema <= Migrations.LATEST; schema++) {
             String old = postgres.database();
