@@ -47,6 +47,7 @@ sealed interface Database extends AutoCloseable permits SqliteDatabase, Postgres
     /** Copies everything into a new file. */
     void backup(Path target);
 
+    /** Ends the reads. */
     @Override
     void close();
 }

@@ -40,7 +40,7 @@ final class PostgresUrl {
         try {
             URI uri = new URI(url);
             StringBuilder jdbc = new StringBuilder("jdbc:postgresql://");
-            String authority = uri.getRawAuthority();
+            String authority = uri.getRawAuthority() == null ? "" : uri.getRawAuthority();
             int at = authority.lastIndexOf('@');
             jdbc.append(authority.substring(at + 1)).append(uri.getRawPath());
             String query = uri.getRawQuery();

@@ -122,10 +122,10 @@ final class SqlStore implements Store {
         }
     }
 
-    /** Writes what waits, and ends. */
+    /** Writes what waits, and ends: the writer last, which leaves SQLite's file without a log. */
     @Override
     public void close() {
-        writer.close();
         database.close();
+        writer.close();
     }
 }

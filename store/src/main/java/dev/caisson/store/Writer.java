@@ -45,6 +45,9 @@ final class Writer implements AutoCloseable {
     private @Nullable Session session;
     private long batch;
 
+    /** How long the database has been away: the patience is for all that wait together. */
+    private final Absence lostFor = new Absence();
+
     /** Set once: why nothing is written any more. */
     private @Nullable CaissonException stopped;
 
@@ -144,7 +147,6 @@ final class Writer implements AutoCloseable {
 
     /** Writes as many of these as fit into one transaction; how many were answered. */
     private int write(List<Job<?>> some) {
-        long giveUp = System.nanoTime() + config.patience().toNanos();
         Duration pause = FIRST_PAUSE;
         boolean exclusive = false;
         for (int tries = 1; ; tries++) {
@@ -154,12 +156,14 @@ final class Writer implements AutoCloseable {
                 return some.size();
             }
             try {
-                return attempt(some, exclusive);
+                int done = attempt(some, exclusive);
+                lostFor.reset();
+                return done;
             } catch (SqlFailure e) {
                 boolean again =
                         switch (database.trouble(e.sql())) {
                             case CONFLICT -> tries < MAX_TRIES;
-                            case LOST -> System.nanoTime() < giveUp;
+                            case LOST -> lostFor.shorterThan(config.patience());
                             case BROKEN, REFUSED -> false;
                         };
                 if (!again) {
