@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -109,7 +110,7 @@ final class Keys implements KeyService {
             return;
         }
         if (used.pass(id)) {
-            ledger.submit(tx -> writeUse(tx, id, now));
+            CompletableFuture<Boolean> _ = ledger.submit(tx -> writeUse(tx, id, now));
         }
     }
 

@@ -13,6 +13,7 @@ import java.time.temporal.ChronoUnit;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
@@ -218,7 +219,7 @@ final class Quotas {
     /** An event at most once a second for each tenant and quota; nobody waits for it. */
     private void tell(String tenant, Account.Refusal refusal) {
         if (told.pass(tenant + "/" + refusal.quota())) {
-            ledger.submit(tx -> append(tx, tenant, refusal));
+            CompletableFuture<Boolean> _ = ledger.submit(tx -> append(tx, tenant, refusal));
         }
     }
 
