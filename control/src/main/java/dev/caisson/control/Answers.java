@@ -95,7 +95,7 @@ final class Answers implements Idempotency {
             return Optional.empty();
         }
         Doc doc = Json.read(found.body(), Doc.class);
-        if (!doc.bodyHash().equals(bodyHash)) {
+        if (!Credentials.same(doc.bodyHash(), bodyHash)) {
             throw CaissonException.of(
                             ErrorCode.IDEMPOTENCY_MISMATCH,
                             "This idempotency key was used with another request.")

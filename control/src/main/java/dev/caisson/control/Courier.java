@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import javax.net.SocketFactory;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.SSLSocketFactory;
@@ -51,7 +52,7 @@ final class Courier {
         int port = url.getPort() < 0 ? (secure ? TLS_PORT : PLAIN_PORT) : url.getPort();
         InetAddress address = Reach.resolve(url.getHost(), privateAddresses);
         AtomicBoolean late = new AtomicBoolean();
-        try (Socket socket = new Socket()) {
+        try (Socket socket = SocketFactory.getDefault().createSocket()) {
             Thread guard =
                     Thread.ofVirtual().name("webhook-timeout").start(() -> end(socket, late));
             try {

@@ -68,8 +68,9 @@ final class Deliveries implements AutoCloseable {
     private void run() {
         while (!Thread.currentThread().isInterrupted()) {
             try {
-                wake.tryAcquire(POLL_MILLIS, TimeUnit.MILLISECONDS);
-                wake.drainPermits();
+                if (wake.tryAcquire(POLL_MILLIS, TimeUnit.MILLISECONDS)) {
+                    wake.drainPermits();
+                }
                 round();
                 Thread.sleep(COALESCE_MILLIS);
             } catch (InterruptedException e) {

@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -104,13 +103,14 @@ final class Keys implements KeyService {
     }
 
     /** At most one write a minute, which nobody waits for. */
+    @SuppressWarnings("FutureReturnValueIgnored") // It may be lost.
     private void noteUse(String id, KeyDoc doc, Instant now) {
         Instant last = doc.lastUsedAt();
         if (last != null && now.isBefore(last.plus(USE_WRITTEN))) {
             return;
         }
         if (used.pass(id)) {
-            CompletableFuture<Boolean> _ = ledger.submit(tx -> writeUse(tx, id, now));
+            ledger.submit(tx -> writeUse(tx, id, now));
         }
     }
 

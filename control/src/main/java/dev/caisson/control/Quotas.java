@@ -13,7 +13,6 @@ import java.time.temporal.ChronoUnit;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
@@ -217,9 +216,10 @@ final class Quotas {
     }
 
     /** An event at most once a second for each tenant and quota; nobody waits for it. */
+    @SuppressWarnings("FutureReturnValueIgnored") // It may be lost.
     private void tell(String tenant, Account.Refusal refusal) {
         if (told.pass(tenant + "/" + refusal.quota())) {
-            CompletableFuture<Boolean> _ = ledger.submit(tx -> append(tx, tenant, refusal));
+            ledger.submit(tx -> append(tx, tenant, refusal));
         }
     }
 

@@ -109,13 +109,13 @@ final class TenantsTest {
             tx.addUsage(usage(a.tenant()));
             return true;
         });
-        fixture.eraser = tenant -> Map.of("sandbox", 2L);
+        fixture.eraser = tenant -> Map.of("sandboxes", 2L);
         ErasureJson erased = tenants.delete(admin, "a");
         assertThat(erased.erased())
-                .containsEntry("sandbox", 2L)
-                .containsEntry("key", 2L)
-                .containsEntry("policy", 2L);
-        assertThat(erased.kept()).containsEntry("usage", 1L).containsKey("event");
+                .containsEntry("sandboxes", 2L)
+                .containsEntry("keys", 2L)
+                .containsEntry("policies", 2L);
+        assertThat(erased.kept()).containsEntry("usage", 1L).containsKey("events");
         assertThat(erased.why()).contains("audit");
         refused(ErrorCode.UNAUTHENTICATED, () -> fixture.keys.authenticate(Fixture.text(key)));
         refused(ErrorCode.NOT_FOUND, () -> tenants.find(admin, "a"));
