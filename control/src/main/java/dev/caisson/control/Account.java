@@ -90,13 +90,12 @@ final class Account {
         if (perMinute == null) {
             return Optional.empty();
         }
+        double most = perMinute;
         double passed = Math.max(0, startsAt.until(now, ChronoUnit.MILLIS));
-        double filled = starts < 0 ? perMinute : starts + passed / MINUTE_MILLIS * perMinute;
-        starts = Math.min(perMinute, filled);
+        starts = starts < 0 ? most : Math.min(most, starts + passed / MINUTE_MILLIS * most);
         startsAt = now;
         if (starts < 1) {
-            double millis =
-                    perMinute == 0 ? MINUTE_MILLIS : (1 - starts) / perMinute * MINUTE_MILLIS;
+            double millis = most == 0 ? MINUTE_MILLIS : (1 - starts) / most * MINUTE_MILLIS;
             return Optional.of(
                     new Refusal(
                             "createsPerMinute",

@@ -43,7 +43,7 @@ final class Attempts {
 
     synchronized void succeeded(String id, String hash, Instant now) {
         Seen known = seen.get(id);
-        if (known == null || !known.rightHash().equals(hash)) {
+        if (known == null || !Credentials.same(known.rightHash(), hash)) {
             put(id, new Seen(known == null ? 0 : known.failures(), now, hash));
         }
     }

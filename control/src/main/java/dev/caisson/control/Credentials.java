@@ -58,8 +58,7 @@ final class Credentials {
     /** Compares in constant time. */
     static boolean same(String hash, String other) {
         return MessageDigest.isEqual(
-                hash.getBytes(StandardCharsets.US_ASCII),
-                other.getBytes(StandardCharsets.US_ASCII));
+                hash.getBytes(StandardCharsets.UTF_8), other.getBytes(StandardCharsets.UTF_8));
     }
 
     static String sha256(String text) {

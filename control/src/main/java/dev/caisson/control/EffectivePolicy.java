@@ -77,46 +77,63 @@ record EffectivePolicy(
      */
     Limits limits(@Nullable LimitsJson asked) {
         LimitsJson given = asked == null ? LimitsJson.NONE : asked;
-        Limits base = Limits.defaults();
+        Limits limits = execs(space(Limits.defaults(), given), given);
+        Long io = given.ioBytesPerSecond();
+        Long cap = maxLimits.ioBytesPerSecond();
+        if (io == null) {
+            io = defaultLimits.ioBytesPerSecond() == null ? cap : defaultLimits.ioBytesPerSecond();
+        }
+        return io == null
+                ? limits
+                : limits.withIoRate(
+                        ByteSize.of(choose("limits.ioBytesPerSecond", io, null, cap, io)));
+    }
+
+    /** What the sandbox as a whole may take. */
+    private Limits space(Limits base, LimitsJson given) {
+        return base.withCpus(
+                        choose(
+                                        "limits.cpuMillis",
+                                        given.cpuMillis(),
+                                        defaultLimits.cpuMillis(),
+                                        maxLimits.cpuMillis(),
+                                        Math.round(base.cpus() * 1000))
+                                / 1000.0)
+                .withMemory(
+                        bytes(
+                                "limits.memoryBytes",
+                                given.memoryBytes(),
+                                defaultLimits.memoryBytes(),
+                                maxLimits.memoryBytes(),
+                                base.memory()))
+                .withPids(
+                        number(
+                                choose(
+                                        "limits.pids",
+                                        given.pids(),
+                                        defaultLimits.pids(),
+                                        maxLimits.pids(),
+                                        base.pids())))
+                .withDisk(
+                        bytes(
+                                "limits.diskBytes",
+                                given.diskBytes(),
+                                defaultLimits.diskBytes(),
+                                maxLimits.diskBytes(),
+                                base.disk()))
+                .withInodes(
+                        choose(
+                                "limits.inodes",
+                                given.inodes(),
+                                defaultLimits.inodes(),
+                                maxLimits.inodes(),
+                                base.inodes()));
+    }
+
+    /** What each exec may take. */
+    private Limits execs(Limits base, LimitsJson given) {
         Limits limits =
-                base.withCpus(
-                                choose(
-                                                "limits.cpuMillis",
-                                                given.cpuMillis(),
-                                                defaultLimits.cpuMillis(),
-                                                maxLimits.cpuMillis(),
-                                                Math.round(base.cpus() * 1000))
-                                        / 1000.0)
-                        .withMemory(
-                                bytes(
-                                        "limits.memoryBytes",
-                                        given.memoryBytes(),
-                                        defaultLimits.memoryBytes(),
-                                        maxLimits.memoryBytes(),
-                                        base.memory()))
-                        .withPids(
-                                number(
-                                        choose(
-                                                "limits.pids",
-                                                given.pids(),
-                                                defaultLimits.pids(),
-                                                maxLimits.pids(),
-                                                base.pids())))
-                        .withDisk(
-                                bytes(
-                                        "limits.diskBytes",
-                                        given.diskBytes(),
-                                        defaultLimits.diskBytes(),
-                                        maxLimits.diskBytes(),
-                                        base.disk()))
-                        .withInodes(
-                                choose(
-                                        "limits.inodes",
-                                        given.inodes(),
-                                        defaultLimits.inodes(),
-                                        maxLimits.inodes(),
-                                        base.inodes()))
-                        .withOpenFiles(
+                base.withOpenFiles(
                                 number(
                                         choose(
                                                 "limits.openFiles",
@@ -143,20 +160,7 @@ record EffectivePolicy(
                 given.onOutputLimit() == null
                         ? defaultLimits.onOutputLimit()
                         : given.onOutputLimit();
-        if (onOutput != null) {
-            limits = limits.withOnOutputLimit(onOutputLimit(onOutput));
-        }
-        Long io = given.ioBytesPerSecond();
-        Long cap = maxLimits.ioBytesPerSecond();
-        if (io == null) {
-            io = defaultLimits.ioBytesPerSecond() == null ? cap : defaultLimits.ioBytesPerSecond();
-        }
-        if (io != null) {
-            limits =
-                    limits.withIoRate(
-                            ByteSize.of(choose("limits.ioBytesPerSecond", io, null, cap, io)));
-        }
-        return limits;
+        return onOutput == null ? limits : limits.withOnOutputLimit(onOutputLimit(onOutput));
     }
 
     static OnOutputLimit onOutputLimit(String word) {

@@ -5,10 +5,10 @@ import dev.caisson.v1.ErasureJson;
 import dev.caisson.v1.Json;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,19 +20,23 @@ final class Erasure {
     private static final String WHY =
             "Events are kept for audit until the service's retention ends, usage until it has been"
                     + " billed; neither holds output, files, env values or secrets.";
-    private static final List<Kind> ROWS =
-            List.of(
-                    Kind.KEY,
-                    Kind.POLICY,
-                    Kind.APPROVAL,
-                    Kind.WEBHOOK,
-                    Kind.ANSWER,
-                    Kind.RUN,
-                    Kind.EXEC,
-                    Kind.SANDBOX,
-                    Kind.SNAPSHOT,
-                    Kind.VOLUME,
-                    Kind.POOL);
+
+    /** What is erased here, by the noun that it is told as. */
+    private static final Map<Kind, String> ROWS = new EnumMap<>(Kind.class);
+
+    static {
+        ROWS.put(Kind.KEY, "keys");
+        ROWS.put(Kind.POLICY, "policies");
+        ROWS.put(Kind.APPROVAL, "approvals");
+        ROWS.put(Kind.WEBHOOK, "webhooks");
+        ROWS.put(Kind.ANSWER, "answers");
+        ROWS.put(Kind.RUN, "runs");
+        ROWS.put(Kind.EXEC, "execs");
+        ROWS.put(Kind.SANDBOX, "sandboxes");
+        ROWS.put(Kind.SNAPSHOT, "snapshots");
+        ROWS.put(Kind.VOLUME, "volumes");
+        ROWS.put(Kind.POOL, "pools");
+    }
 
     private final Ledger ledger;
     private final Directory directory;
@@ -110,9 +114,7 @@ final class Erasure {
             // Another server went on with it as well.
             return new ErasureJson(tenant, erased, kept(tx, tenant), WHY);
         }
-        for (Kind kind : ROWS) {
-            add(erased, kind.value(), () -> tx.deleteAll(kind, Query.of(tenant)));
-        }
+        ROWS.forEach((kind, noun) -> add(erased, noun, tx.deleteAll(kind, Query.of(tenant))));
         Map<String, Object> data = new LinkedHashMap<>(erased);
         event(tx, caller, EventType.TENANT_DELETED, tenant, data);
         tx.meta(Directory.HOME)
@@ -128,7 +130,7 @@ final class Erasure {
     }
 
     private Map<String, Long> kept(Store.Tx tx, String tenant) {
-        return Map.of("event", tx.lastSeq(tenant), "usage", usageRows(tx, tenant));
+        return Map.of("events", tx.lastSeq(tenant), "usage", usageRows(tx, tenant));
     }
 
     /**
@@ -149,10 +151,10 @@ final class Erasure {
         return rows.size();
     }
 
-    private static void add(Map<String, Long> erased, String noun, LongSupplier count) {
-        long rows = count.getAsLong();
+    /** A row is what the eraser may have counted already. */
+    private static void add(Map<String, Long> erased, String noun, long rows) {
         if (rows > 0) {
-            erased.merge(noun, rows, Long::sum);
+            erased.merge(noun, rows, Math::max);
         }
     }
 

@@ -82,7 +82,7 @@ record KeyDoc(
                         && previousUntil != null
                         && now.isBefore(previousUntil);
         boolean valid = revokedAt == null && (expiresAt == null || now.isBefore(expiresAt));
-        return (present | before) & valid;
+        return (present || before) && valid;
     }
 
     /** As it is answered; the key only when it was just made. */

@@ -103,6 +103,7 @@ final class Keys implements KeyService {
     }
 
     /** At most one write a minute, which nobody waits for. */
+    @SuppressWarnings("FutureReturnValueIgnored") // It may be lost.
     private void noteUse(String id, KeyDoc doc, Instant now) {
         Instant last = doc.lastUsedAt();
         if (last != null && now.isBefore(last.plus(USE_WRITTEN))) {

@@ -216,6 +216,7 @@ final class Quotas {
     }
 
     /** An event at most once a second for each tenant and quota; nobody waits for it. */
+    @SuppressWarnings("FutureReturnValueIgnored") // It may be lost.
     private void tell(String tenant, Account.Refusal refusal) {
         if (told.pass(tenant + "/" + refusal.quota())) {
             ledger.submit(tx -> append(tx, tenant, refusal));
