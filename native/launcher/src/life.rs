@@ -440,7 +440,15 @@ impl Server {
         let (memory_bytes, pids) = self.parts.cgroups.current(&sandbox.path);
         let (disk_used_bytes, inodes_used) = sandbox.disk.as_ref().and_then(Disk::used).unwrap_or_default();
         let usage = Some(sandbox.usage(&self.parts.cgroups));
-        Ok(wire::Observed { sandbox: id.into(), usage, memory_bytes, pids, disk_used_bytes, inodes_used })
+        Ok(wire::Observed {
+            sandbox: id.into(),
+            usage,
+            memory_bytes,
+            pids,
+            disk_used_bytes,
+            inodes_used,
+            ..Default::default()
+        })
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {

@@ -236,6 +236,7 @@ impl Sandbox {
             families: SocketFamilies::FamiliesOff.into(),
             memory_bytes: limits.memory_bytes,
             pids: limits.pids,
+            root: false,
         };
         let fds: Vec<_> = [channel, &own.folder]
             .into_iter()

@@ -347,9 +347,10 @@ impl Server {
                     .filter(|s| uid == 0 || s.owner_uid == uid)
                     .map(|s| s.id.clone())
                     .collect();
-                self.answer(asker, reply::Body::Listed(wire::Listed { sandboxes }));
+                self.answer(asker, reply::Body::Listed(wire::Listed { sandboxes, ..Default::default() }));
                 Ok(())
             }
+            _ => Err(Error::new(wire::ErrorKind::ErrorNotSupported, "this launcher does not do that yet")),
         }
     }
 
