@@ -88,7 +88,9 @@ impl Watcher {
     /// Reads what happened and looks into new folders, of which `room` more may be. True when there is more at once.
     pub fn collect(&mut self, room: usize) -> Result<bool, Refusal> {
         let most = self.folders() + room;
-        self.read_events();
+        if self.readable {
+            self.read_events();
+        }
         for number in self.tree.prune(&std::mem::take(&mut self.lost)) {
             let _ = inotify::remove_watch(&*self.inotify, number);
         }

@@ -73,6 +73,7 @@ MAIL_DIR /var/mail
 ENV_SUPATH PATH=/opt/caisson/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 ENV_PATH PATH=/opt/caisson/bin:/usr/local/bin:/usr/bin:/bin
 UMASK 022
+HOME_MODE 0700
 UID_MIN 1000
 UID_MAX 60000
 SYS_UID_MIN 100
