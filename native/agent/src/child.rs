@@ -10,7 +10,7 @@ use std::ffi::CString;
 use std::os::raw::c_char;
 
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
-const DEFAULT_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const DEFAULT_PATH: &[u8] = b"/opt/caisson/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// What uid 0 inside holds, in the sandbox's user namespace: CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID, SETUID and
 /// NET_BIND_SERVICE, as in linux/capability.h.

@@ -19,11 +19,13 @@ use std::rc::Rc;
 /// Connections at once.
 pub const MAX_DIALS: usize = 256;
 /// Bytes that wait for ports, of all connections together.
-pub const MAX_HELD: usize = 16 << 20;
+pub const MAX_HELD: usize = 8 << 20;
 /// Bytes that the client may be ahead of the port.
-const WINDOW: u64 = 64 << 10;
+const WINDOW: u64 = 32 << 10;
 /// What the protocol lets a client send before it was told anything.
 const UNTOLD: u64 = 1 << 20;
+/// What the kernel holds of one connection in each direction, before it doubles that for itself.
+const KERNEL_BUFFER: usize = 128 << 10;
 /// Reads of one connection in one turn.
 const CHUNKS: usize = 4;
 
@@ -108,6 +110,8 @@ impl Dial {
             return Err(protocol("more data for a port than was granted"));
         }
         self.received += data.len() as u64;
+        // No more than is needed: many of these may wait at once, and the agent's memory is limited.
+        self.buffer.reserve_exact(data.len());
         self.buffer.extend(data);
         self.client_done = last;
         Ok(())
@@ -125,6 +129,9 @@ impl Dial {
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(refusal(self.port, errno)),
             }
+        }
+        if self.buffer.is_empty() && self.buffer.capacity() > 0 {
+            self.buffer = VecDeque::new();
         }
         if self.buffer.is_empty() && self.client_done && !self.shut {
             self.shut = true;
@@ -215,6 +222,9 @@ fn start(family: AddressFamily, port: u16) -> Result<OwnedFd, Errno> {
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None);
     // A kernel without IPv6 listens on no such port.
     let socket = socket.map_err(|errno| if errno == Errno::AFNOSUPPORT { Errno::CONNREFUSED } else { errno })?;
+    // The kernel would let these grow to megabytes each.
+    let _ = sockopt::set_socket_send_buffer_size(&socket, KERNEL_BUFFER);
+    let _ = sockopt::set_socket_recv_buffer_size(&socket, KERNEL_BUFFER);
     let address: SocketAddr = match family {
         AddressFamily::INET6 => (Ipv6Addr::LOCALHOST, port).into(),
         _ => (Ipv4Addr::LOCALHOST, port).into(),

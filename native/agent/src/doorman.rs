@@ -25,13 +25,13 @@ const DOOR: i32 = 4;
 const PATIENCE: Duration = Duration::from_secs(5);
 const MAX_WORDS: usize = 16_384;
 
-/// Forks a doorman out of the agent; returns the channel to it.
-pub fn make(door: &OwnedFd, joins: &[OwnedFd]) -> Result<OwnedFd, Errno> {
+/// Forks a doorman out of the agent; returns the channel to it and its pid.
+pub fn make(door: &OwnedFd, joins: &[OwnedFd]) -> Result<(OwnedFd, i32), Errno> {
     let (ours, theirs) = sudo::channel()?;
     let door = rustix::io::fcntl_dupfd_cloexec(door, DOOR + 1)?;
     let theirs = rustix::io::fcntl_dupfd_cloexec(&theirs, DOOR + 1)?;
-    if sys::fork()?.is_some() {
-        return Ok(ours);
+    if let Some(pid) = sys::fork()? {
+        return Ok((ours, pid));
     }
     // One that is outside the limits of the user's processes must not be.
     let joined = joins.iter().all(|join| rustix::io::write(join, b"0").is_ok());

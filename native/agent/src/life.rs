@@ -55,6 +55,10 @@ impl Agent {
             self.link.pid = None;
             return self.spawner_died(status);
         }
+        if self.sudo.doorman_pid == Some(pid) {
+            self.sudo.doorman_pid = None;
+            return self.spawner_died(status);
+        }
         if self.find_pid(pid).is_none() {
             // Whoever dies after its start said its pid before.
             self.read_all_status();

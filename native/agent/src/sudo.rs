@@ -37,6 +37,8 @@ const OPEN_FILES: u64 = 1024;
 pub struct Sudo {
     door: Option<OwnedFd>,
     doorman: Option<OwnedFd>,
+    /// Its process, until it is reaped.
+    pub doorman_pid: Option<i32>,
     born: Option<Instant>,
     /// When the next doorman may be made.
     pub again_at: Option<Instant>,
@@ -80,7 +82,10 @@ impl Agent {
         }
         self.sudo.born = Some(self.now);
         match doorman::make(door, &self.sandbox.joins) {
-            Ok(channel) if self.poll.add(&channel, Source::Doorman).is_ok() => self.sudo.doorman = Some(channel),
+            Ok((channel, pid)) if self.poll.add(&channel, Source::Doorman).is_ok() => {
+                self.sudo.doorman = Some(channel);
+                self.sudo.doorman_pid = Some(pid);
+            }
             _ => self.sudo.again_at = Some(self.now + PAUSE),
         }
     }

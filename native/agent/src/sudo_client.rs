@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::os::unix::ffi::OsStringExt;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// What a terminal, a shell or a supervisor sends to a program.
 const PASSED_ON: [i32; 8] = [
@@ -83,8 +84,17 @@ fn exchange(request: &[u8]) -> Result<(Reply, Vec<OwnedFd>), String> {
     }
     // SAFETY: where a standard descriptor is closed, sending fails with EBADF and nothing else happens.
     let stdio = [0, 1, 2].map(|number| unsafe { BorrowedFd::borrow_raw(number) });
-    // Who refuses does not read first; the reply tells why.
-    let _ = sys::send(&socket, request, &stdio, SendFlags::empty());
+    let mut patience = 40;
+    loop {
+        match sys::send(&socket, request, &stdio, SendFlags::empty()) {
+            // Others of the same user have too many descriptors under way.
+            Err(Errno::TOOMANYREFS) if patience > 0 => patience -= 1,
+            // Who refuses does not read first; the reply tells why.
+            Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => break,
+            Err(errno) => return Err(format!("cannot hand on the standard descriptors: {errno}")),
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
     // An end with something unread is told before what came.
     let packet = match sys::receive(&socket, 64 << 10, RecvFlags::empty()) {
         Err(Errno::CONNRESET) => sys::receive(&socket, 64 << 10, RecvFlags::empty()),

@@ -5,7 +5,9 @@ use crate::launch::AGENT_ID;
 use crate::paths::{Owner, SafePath, make_folder};
 use crate::put::Put;
 use caisson_wire::agent::{ErrorKind, ExecStart, FilePut, UserInfo};
-use rustix::fs::{FileType, OFlags};
+use rustix::fd::OwnedFd;
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 
 const MAX_FILE: u64 = 1 << 20;
 const MAX_LINE: usize = 1024;
@@ -79,6 +81,7 @@ impl User {
 /// Makes a user with a group and a home of its own; tells of the one that is there.
 pub fn add(name: &[u8]) -> Result<UserInfo, Refusal> {
     check_name(name)?;
+    let _lock = lock()?;
     let passwd = read("/etc/passwd")?;
     if let Some(user) = users(&passwd).find(|user| user.name == name) {
         return Ok(user.info());
@@ -108,6 +111,23 @@ pub fn add(name: &[u8]) -> Result<UserInfo, Refusal> {
     }
     append("/etc/passwd", &passwd, &format!("{text}:x:{id}:{id}::/home/{text}:{shell}\n"), 0o644)?;
     Ok(User { name: name.to_vec(), uid: id, gid: id, home, shell: shell.into() }.info())
+}
+
+/// The lock of lckpwdf, which useradd and its kind take; gone with the descriptor.
+fn lock() -> Result<OwnedFd, Refusal> {
+    let fail = |errno| Refusal::path("lock", b"/etc/.pwd.lock", errno);
+    let folder = SafePath::parse(b"/etc")?.open(OFlags::PATH | OFlags::DIRECTORY)?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&folder, ".pwd.lock", flags, Mode::from_raw_mode(0o600)).map_err(fail)?;
+    Owner { uid: 0, gid: 0 }.take(&file).map_err(fail)?;
+    match rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(errno @ (Errno::AGAIN | Errno::ACCESS)) => {
+            let message = "another program is changing the users of the sandbox; try again";
+            Err(Refusal::with_errno(ErrorKind::ErrorLimit, errno, message))
+        }
+        Err(errno) => Err(fail(errno)),
+    }
 }
 
 fn make_home(name: &[u8], path: &[u8], id: u32) -> Result<(), Refusal> {

@@ -35,6 +35,8 @@ pub struct Watcher {
     root: OwnedFd,
     recursive: bool,
     tree: Tree,
+    /// Folders that it may look at now, with what the other watches have.
+    most: usize,
     /// Folders whose entries are to be looked at; true when these are told as created.
     scans: VecDeque<(i32, bool)>,
     scanning: Option<(OwnedFd, i32, bool)>,
@@ -68,6 +70,7 @@ impl Watcher {
             root,
             recursive: request.recursive,
             tree,
+            most: 1,
             scans,
             scanning: None,
             moved: None,
@@ -87,8 +90,10 @@ impl Watcher {
 
     /// Reads what happened and looks into new folders, of which `room` more may be. True when there is more at once.
     pub fn collect(&mut self, room: usize) -> Result<bool, Refusal> {
-        let most = self.folders() + room;
-        self.read_events();
+        self.most = self.folders() + room;
+        if self.readable {
+            self.read_events();
+        }
         for number in self.tree.prune(&std::mem::take(&mut self.lost)) {
             let _ = inotify::remove_watch(&*self.inotify, number);
         }
@@ -98,7 +103,7 @@ impl Watcher {
                 self.scanning = self.open(number).map(|folder| (folder, number, told));
                 continue;
             }
-            self.scan(most)?;
+            self.scan()?;
         }
         Ok(self.readable || self.scanning.is_some() || !self.scans.is_empty())
     }
@@ -181,7 +186,7 @@ impl Watcher {
         let Some(path) = self.tree.path(wd, name) else { return };
         if folder && self.recursive {
             match kind {
-                WatchKind::WatchCreated => self.enter(wd, name, &path, true, usize::MAX),
+                WatchKind::WatchCreated => self.enter(wd, name, &path, true),
                 WatchKind::WatchRenamed => self.moved = self.tree.find(wd, name).map(|number| (cookie, number)),
                 _ => {}
             }
@@ -190,12 +195,12 @@ impl Watcher {
     }
 
     /// Watches a folder, and looks into it later: what came into it before is not told by the kernel.
-    fn enter(&mut self, parent: i32, name: &[u8], path: &[u8], told: bool, most: usize) {
+    fn enter(&mut self, parent: i32, name: &[u8], path: &[u8], told: bool) {
         let Ok(folder) = open_beneath(&self.root, path, OFlags::RDONLY | OFlags::DIRECTORY) else { return };
         if is_kernel_file_system(&folder) {
             return;
         }
-        if self.folders() >= most.min(MAX_FOLDERS) {
+        if self.folders() >= self.most {
             (self.crowded, self.overflow) = (true, true);
             return;
         }
@@ -218,7 +223,7 @@ impl Watcher {
     }
 
     /// Some entries of the folder that is looked into.
-    fn scan(&mut self, most: usize) -> Result<(), Refusal> {
+    fn scan(&mut self) -> Result<(), Refusal> {
         let Some((folder, number, told)) = self.scanning.take() else { return Ok(()) };
         let mut buffer = [MaybeUninit::uninit(); 8192];
         let mut entries = RawDir::new(&folder, &mut buffer);
@@ -228,7 +233,7 @@ impl Watcher {
             let path = if name == b"." || name == b".." { None } else { self.tree.path(number, name) };
             if let Some(path) = path {
                 if kind == Kind::Directory {
-                    self.enter(number, name, &path, told, most);
+                    self.enter(number, name, &path, told);
                 }
                 if told {
                     self.tell(WatchKind::WatchCreated, path, type_of(kind));

@@ -158,6 +158,32 @@ fn a_server_that_does_not_read_stops_its_client_and_nobody_else() {
 }
 
 #[test]
+fn deaf_ports_hold_no_more_than_the_agent_has_for_all() {
+    let Some(mut world) = world() else { return };
+    let mut client = world.client();
+    let server = "import socket,time\ns=socket.socket()\ns.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)\ns.bind(('127.0.0.1',8007))\ns.listen(300)\nprint('ready',flush=True)\ntime.sleep(60)";
+    let deaf = client.start(command(&["python3", "-c", server]));
+    client.read_until(deaf, "ready");
+    let open: Vec<u64> = (0..40).map(|_| dial(&mut client, 8007, 0)).collect();
+    // What the protocol lets a client send before it reads its credit, on each of them.
+    for stream in &open {
+        say(&mut client, *stream, &[0; 700_000], false);
+    }
+    assert_eq!(client.sh("echo free").text(), "free\n");
+    let mut kinds = Vec::new();
+    for stream in &open {
+        client.send(*stream, Body::Cancel(Cancel {}));
+        kinds.push(loop {
+            if let Some(agent_frame::Body::Error(error)) = client.read_of(*stream).body {
+                break error.kind();
+            }
+        });
+    }
+    assert!(kinds.contains(&ErrorKind::ErrorLimit) && kinds.contains(&ErrorKind::ErrorCancelled), "{kinds:?}");
+    well(&mut world);
+}
+
+#[test]
 fn more_than_was_granted_ends_the_connection_and_too_many_are_refused() {
     let Some(mut world) = world() else { return };
     let mut client = world.client();

@@ -133,6 +133,19 @@ fn a_command_of_sudo_lives_and_counts_in_the_group_of_its_caller() {
     client.signal(other, libc::SIGKILL, true, ExecReason::ReasonKilled);
 }
 
+#[test]
+fn a_command_of_sudo_ends_with_its_exec_unless_that_lingers() {
+    let Some(mut world) = sudo_world(true) else { return };
+    let mut client = world.client();
+    let text = "sudo sh -c 'trap \"\" TERM HUP; echo up; sleep 77' & sleep 0.5; echo main";
+    assert!(run(&mut client, text).0.contains("main"));
+    assert!(eventually(|| world.exec_groups().is_empty()), "nothing is left");
+    let folder = world.folder.display().to_string();
+    let later = format!("chmod 777 {folder}; (sleep 1; sudo id -u >{folder}/late 2>&1) >/dev/null 2>&1 & echo main");
+    assert_eq!(client.run(ExecStart { linger: true, ..script(&later) }).unwrap().text(), "main\n");
+    assert!(eventually(|| fs::read_to_string(world.folder.join("late")).is_ok_and(|text| text == "0\n")));
+}
+
 const HOSTILE: &str = r#"
 import array, os, socket, struct, sys, time
 def door():

@@ -115,3 +115,31 @@ fn terminals_are_used_up_by_nobody_else() {
     assert!(eventually(|| world.exec_groups().is_empty()));
     assert!(world.agent_rss() < 4096, "{} KiB", world.agent_rss());
 }
+
+#[test]
+fn a_terminal_outlives_its_client_with_output_and_input_in_place() {
+    let Some(mut world) = world() else { return };
+    let mut client = world.client();
+    let stream = client.start(on_terminal("stty -echo; echo ready; read a; echo one $a; read b; echo two $b"));
+    client.read_until(stream, "ready");
+    client.stdin(stream, 0, b"first\n", false);
+    client.read_until(stream, "one first");
+    drop(client);
+    let epoch = world.next_epoch();
+    let mut client = harness::Client::new(world.attach(0));
+    let welcome = client.hello(epoch, vec![Resume { stream, acked_seq: 0, credit_bytes: 1 << 20 }]);
+    let state = welcome.execs.iter().find(|exec| exec.stream == stream).unwrap();
+    assert_eq!(state.stdin_received, 6);
+    client.stdin(stream, 0, b"first\nsecond\n", false);
+    let mut offset = None;
+    let mut text = String::new();
+    while !text.contains("two second") {
+        let frame = client.read_of(stream);
+        if let Some(agent_frame::Body::Output(output)) = frame.body {
+            assert_eq!(output.fd(), OutputFd::Pty);
+            assert!(offset.is_none_or(|offset| offset == output.offset), "no hole");
+            offset = Some(output.offset + output.data.len() as u64);
+            text += &String::from_utf8_lossy(&output.data);
+        }
+    }
+}

@@ -100,6 +100,21 @@ fn users_are_made_once_and_are_private_to_one_another() {
 }
 
 #[test]
+fn a_user_is_not_made_while_another_program_changes_them() {
+    let Some(mut world) = world() else { return };
+    let mut client = world.client();
+    let lock = fs::File::create(world.etc.join(".pwd.lock")).unwrap();
+    rustix::fs::fcntl_lock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    assert_eq!(add(&mut client, "ann").unwrap_err().kind(), ErrorKind::ErrorLimit);
+    drop(lock);
+    assert_eq!(add(&mut client, "ann").unwrap().uid, 2000);
+    fs::remove_file(world.etc.join(".pwd.lock")).unwrap();
+    symlink("/etc/passwd", world.etc.join(".pwd.lock")).unwrap();
+    assert!(add(&mut client, "bob").is_err());
+    assert_eq!(fs::metadata(world.etc.join("passwd")).unwrap().uid(), 0);
+}
+
+#[test]
 fn root_is_denied_with_the_reason_whatever_its_name() {
     let Some(mut world) = world() else { return };
     let mut client = world.client();

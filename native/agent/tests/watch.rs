@@ -33,6 +33,8 @@ fn until(client: &mut Client, stream: u64, last: &str) -> Vec<String> {
             format!("{kind} {}", String::from_utf8_lossy(&e.path))
         };
         seen.extend(told.events.iter().map(text));
+        // A file that is written and closed may be told twice.
+        seen.dedup();
     }
     seen
 }
