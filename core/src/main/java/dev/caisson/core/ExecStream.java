@@ -80,6 +80,9 @@ final class ExecStream implements AgentClient.Stream {
     private final Heard heard;
     private final boolean adopted;
 
+    /** Of an adopted exec: whether its position may be its end; the agent forgets it then. */
+    private volatile boolean endMayBeTaken;
+
     private volatile boolean introduced; // whether a hello named it, where it is adopted
     private volatile long seq; // written by the reading thread
     private volatile long seen; // the last that the present connection brought; may be below seq
@@ -112,8 +115,11 @@ final class ExecStream implements AgentClient.Stream {
             ExecStart start,
             Options options,
             Delivery delivery) {
-        return new ExecStream(
-                client, known.stream(), start, options, delivery, new Observer() {}, from);
+        ExecStream stream =
+                new ExecStream(
+                        client, known.stream(), start, options, delivery, new Observer() {}, from);
+        stream.endMayBeTaken = known.ended() && from.seq() == known.lastSeq();
+        return stream;
     }
 
     private ExecStream(
@@ -162,16 +168,6 @@ final class ExecStream implements AgentClient.Stream {
         delivery.attach(this);
         client.register(number, this);
         client.reconnect();
-    }
-
-    /** Lets the agent forget an adopted exec whose end was taken before. */
-    void release(long lastSeq) {
-        CaissonException told =
-                CaissonException.of(
-                        ErrorCode.INVALID_STATE, "The end of this exec was told before.");
-        over(() -> {});
-        end.completeExceptionally(told);
-        client.release(number, lastSeq);
     }
 
     boolean introduced() {
@@ -329,6 +325,14 @@ final class ExecStream implements AgentClient.Stream {
         if (!introduced) {
             return;
         }
+        if (known == null && endMayBeTaken && seq == acknowledged) {
+            client.forget(number);
+            over(() -> {});
+            end.completeExceptionally(
+                    CaissonException.of(
+                            ErrorCode.INVALID_STATE, "The end of this exec was told before."));
+            return;
+        }
         if (known == null && (seq > 0 || adopted)) {
             fail(
                     CaissonException.of(
@@ -409,6 +413,7 @@ final class ExecStream implements AgentClient.Stream {
         }
         seq = frame.getSeq();
         seen = frame.getSeq();
+        endMayBeTaken = false;
         switch (frame.getBodyCase()) {
             case EXEC_STARTED ->
                     delivery.started(seq, Integer.toUnsignedLong(frame.getExecStarted().getPid()));
