@@ -230,17 +230,6 @@ final class AgentClient implements AutoCloseable {
         }
     }
 
-    /** Lets the agent forget an exec of which nothing is wanted any more. */
-    void release(long number, long lastSeq) {
-        writing.lock();
-        try {
-            remember(number, lastSeq);
-        } finally {
-            writing.unlock();
-        }
-        reconnect();
-    }
-
     private void remember(long number, long lastSeq) {
         settled.put(number, lastSeq);
         if (settled.size() > MAX_SETTLED) {

@@ -2,7 +2,6 @@ package dev.caisson.core;
 
 import com.google.protobuf.ByteString;
 import dev.caisson.api.CaissonException;
-import dev.caisson.api.CapturedOutput;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.ExecReason;
 import dev.caisson.api.ExecResult;
@@ -23,10 +22,8 @@ import dev.caisson.wire.agent.Resume;
 import dev.caisson.wire.agent.Signal;
 import dev.caisson.wire.agent.StreamError;
 import java.io.IOException;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.OptionalInt;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
@@ -80,8 +77,11 @@ final class ExecStream implements AgentClient.Stream {
     private final @Nullable StdinStream stdin;
     private final CompletableFuture<ExecResult> end = new CompletableFuture<>();
     private final AtomicReference<Taken> taken;
-    private final long[] nextOffset = new long[3]; // of the reading thread
+    private final Heard heard;
     private final boolean adopted;
+
+    /** Of an adopted exec: whether its position may be its end; the agent forgets it then. */
+    private volatile boolean endMayBeTaken;
 
     private volatile boolean introduced; // whether a hello named it, where it is adopted
     private volatile long seq; // written by the reading thread
@@ -96,9 +96,6 @@ final class ExecStream implements AgentClient.Stream {
     private boolean settled; // guarded by the client's lock
 
     private final ReentrantLock state = new ReentrantLock();
-    private final Capture stdout; // guarded by state
-    private final Capture stderr; // guarded by state
-    private final Set<Limit> limits = EnumSet.noneOf(Limit.class); // guarded by state
     private boolean over; // guarded by state
 
     ExecStream(
@@ -118,8 +115,11 @@ final class ExecStream implements AgentClient.Stream {
             ExecStart start,
             Options options,
             Delivery delivery) {
-        return new ExecStream(
-                client, known.stream(), start, options, delivery, new Observer() {}, from);
+        ExecStream stream =
+                new ExecStream(
+                        client, known.stream(), start, options, delivery, new Observer() {}, from);
+        stream.endMayBeTaken = known.ended() && from.seq() == known.lastSeq();
+        return stream;
     }
 
     private ExecStream(
@@ -138,9 +138,6 @@ final class ExecStream implements AgentClient.Stream {
             this.seq = from.seq();
             this.seen = from.seq();
             this.acknowledged = from.seq();
-            nextOffset[0] = from.stdoutOffset();
-            nextOffset[1] = from.stderrOffset();
-            nextOffset[2] = from.ptyOffset();
         }
         this.taken = new AtomicReference<>(new Taken(seq, 0));
         this.start = start.toBuilder().setOutputCredit(WINDOW).setKeptBytes(WINDOW).build();
@@ -153,9 +150,10 @@ final class ExecStream implements AgentClient.Stream {
                         : from == null
                                 ? new StdinStream(client, number)
                                 : StdinStream.adopted(client, number, from.stdinReceived());
-        long limit = options.capture() ? options.outputLimit() : 0;
-        this.stdout = new Capture(limit);
-        this.stderr = new Capture(limit);
+        this.heard =
+                new Heard(
+                        options.capture() ? options.outputLimit() : 0,
+                        from == null ? Position.START : from);
     }
 
     /** Registers the stream and sends the start. */
@@ -170,16 +168,6 @@ final class ExecStream implements AgentClient.Stream {
         delivery.attach(this);
         client.register(number, this);
         client.reconnect();
-    }
-
-    /** Lets the agent forget an adopted exec whose end was taken before. */
-    void release(long lastSeq) {
-        CaissonException told =
-                CaissonException.of(
-                        ErrorCode.INVALID_STATE, "The end of this exec was told before.");
-        over(() -> {});
-        end.completeExceptionally(told);
-        client.release(number, lastSeq);
     }
 
     boolean introduced() {
@@ -337,6 +325,14 @@ final class ExecStream implements AgentClient.Stream {
         if (!introduced) {
             return;
         }
+        if (known == null && endMayBeTaken && seq == acknowledged) {
+            client.forget(number);
+            over(() -> {});
+            end.completeExceptionally(
+                    CaissonException.of(
+                            ErrorCode.INVALID_STATE, "The end of this exec was told before."));
+            return;
+        }
         if (known == null && (seq > 0 || adopted)) {
             fail(
                     CaissonException.of(
@@ -417,6 +413,7 @@ final class ExecStream implements AgentClient.Stream {
         }
         seq = frame.getSeq();
         seen = frame.getSeq();
+        endMayBeTaken = false;
         switch (frame.getBodyCase()) {
             case EXEC_STARTED ->
                     delivery.started(seq, Integer.toUnsignedLong(frame.getExecStarted().getPid()));
@@ -432,7 +429,7 @@ final class ExecStream implements AgentClient.Stream {
                             frame.getGap().getBytes());
             case LIMIT_HIT -> {
                 Limit limit = Wire.limit(frame.getLimitHit().getLimit());
-                if (firstTime(limit)) {
+                if (heard.firstTime(limit)) {
                     observer.limitHit(limit);
                     delivery.limitHit(seq, limit);
                 }
@@ -452,20 +449,13 @@ final class ExecStream implements AgentClient.Stream {
     }
 
     private void output(OutputFd fd, long offset, ByteString data) throws IOException {
-        advance(fd, offset, data.size());
+        heard.advance(fd, offset, data.size());
         long now = received + data.size();
         received = now;
         if (now > granted) {
             throw new ProtocolException("The agent sent more output than it was granted.");
         }
-        boolean kill;
-        state.lock();
-        try {
-            capture(fd).append(data);
-            kill = options.killOnOutput() && capture(fd).over();
-        } finally {
-            state.unlock();
-        }
+        boolean kill = heard.append(fd, data) && options.killOnOutput();
         if (kill && killed == null) {
             kill(dev.caisson.wire.agent.ExecReason.REASON_OUTPUT);
         }
@@ -473,49 +463,16 @@ final class ExecStream implements AgentClient.Stream {
     }
 
     private void gap(OutputFd fd, long offset, long bytes) throws IOException {
-        advance(fd, offset, bytes);
-        state.lock();
-        try {
-            capture(fd).skip(bytes);
-        } finally {
-            state.unlock();
-        }
+        heard.advance(fd, offset, bytes);
+        heard.skip(fd, bytes);
         delivery.gap(seq, fd, offset, bytes);
-    }
-
-    private void advance(OutputFd fd, long offset, long bytes) throws IOException {
-        int index =
-                switch (fd) {
-                    case STDOUT -> 0;
-                    case STDERR -> 1;
-                    case PTY -> 2;
-                    case UNKNOWN -> throw new ProtocolException("Output of no descriptor.");
-                };
-        if (offset != nextOffset[index] || bytes < 0 || offset + bytes < 0) {
-            throw new ProtocolException(
-                    "Output at offset " + offset + " came instead of " + nextOffset[index] + ".");
-        }
-        nextOffset[index] += bytes;
-    }
-
-    private Capture capture(OutputFd fd) {
-        return fd == OutputFd.STDERR ? stderr : stdout;
-    }
-
-    private boolean firstTime(Limit limit) {
-        state.lock();
-        try {
-            return limits.add(limit);
-        } finally {
-            state.unlock();
-        }
     }
 
     // ---- ends
 
     private void ended(ExecEnded ended) {
         for (dev.caisson.wire.agent.Limit hit : ended.getLimitsHitList()) {
-            if (firstTime(Wire.limit(hit))) {
+            if (heard.firstTime(Wire.limit(hit))) {
                 observer.limitHit(Wire.limit(hit));
             }
         }
@@ -553,7 +510,10 @@ final class ExecStream implements AgentClient.Stream {
     private void complete(
             long last, ExecReason reason, OptionalInt exit, OptionalInt signal, Usage usage) {
         over(() -> {
-            ExecResult result = result(reason, exit, signal, usage);
+            if (options.capture() && heard.cut()) {
+                observer.limitHit(Limit.OUTPUT);
+            }
+            ExecResult result = heard.result(reason, exit, signal, usage, options);
             delivery.ended(
                     last,
                     result,
@@ -566,35 +526,6 @@ final class ExecStream implements AgentClient.Stream {
                         }
                     });
         });
-    }
-
-    private ExecResult result(
-            ExecReason reason, OptionalInt exit, OptionalInt signal, Usage usage) {
-        boolean cut;
-        ExecResult result;
-        state.lock();
-        try {
-            cut = options.capture() && (stdout.over() || stderr.over()) && limits.add(Limit.OUTPUT);
-            result =
-                    new ExecResult(
-                            exit,
-                            signal,
-                            reason,
-                            List.copyOf(limits),
-                            options.capture() ? stdout.output() : CapturedOutput.EMPTY,
-                            options.capture() ? stderr.output() : CapturedOutput.EMPTY,
-                            List.of(),
-                            List.of(),
-                            List.of(),
-                            usage,
-                            options.degraded());
-        } finally {
-            state.unlock();
-        }
-        if (cut) {
-            observer.limitHit(Limit.OUTPUT);
-        }
-        return result;
     }
 
     private void failed(CaissonException cause) {

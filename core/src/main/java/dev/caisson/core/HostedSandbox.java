@@ -341,11 +341,7 @@ public final class HostedSandbox implements AutoCloseable {
                         StartMessage.of(known.exec(), plain, settings.env(), settings.limits()),
                         options(plain),
                         new SinkDelivery(sink, "caisson-exec-" + known.exec()));
-        if (known.ended() && from.seq() == known.lastSeq() && from.seq() > 0) {
-            stream.release(known.lastSeq());
-        } else {
-            stream.takeUp();
-        }
+        stream.takeUp();
         Reporter reporter = host.reporter(Optional.of(known.exec()));
         reporter.emit(EventType.EXEC_ADOPTED, "", () -> Map.of("seq", from.seq()));
         return new StreamExec(known.exec(), stream, reporter);

@@ -32,7 +32,7 @@ final class WatchStream implements AgentClient.Stream, dev.caisson.api.Watch {
     private final WatchListener listener;
     private final CompletableFuture<Boolean> watching = new CompletableFuture<>();
     private volatile long number;
-    private boolean suspended; // of the reading thread
+    private volatile boolean suspended; // written by the reading thread
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();

@@ -200,7 +200,7 @@ class TunnelAndWatchTest {
     void tellsWhatHappensUntilClosed() {
         List<WatchEvent> seen = new CopyOnWriteArrayList<>();
         Watch watch = sandbox.files().watch("/work", true, seen::add);
-        engine.agent.tell(events("a", "b%\n"));
+        engine.agent.watches().tell(events("a", "b%\n"));
         await().until(() -> seen.size() == 2);
         assertThat(seen)
                 .containsExactly(
@@ -208,7 +208,7 @@ class TunnelAndWatchTest {
                         new WatchEvent(WatchKind.WRITTEN, "b%25%0A", FileType.REGULAR));
         watch.close();
         watch.close();
-        await().until(() -> engine.agent.watches() == 0);
+        await().until(() -> engine.agent.watches().count() == 0);
         assertThat(seen).hasSize(2);
     }
 
@@ -217,8 +217,8 @@ class TunnelAndWatchTest {
         Told told = new Told();
         try (Watch watch = sandbox.files().watch("/work", false, told)) {
             assertThat(watch).isNotNull();
-            engine.agent.tell(events("a").toBuilder().setOverflow(true).build());
-            engine.agent.tell(events("b"));
+            engine.agent.watches().tell(events("a").toBuilder().setOverflow(true).build());
+            engine.agent.watches().tell(events("b"));
             await().until(() -> told.told.contains("b") || told.told.contains("overflow"));
             assertThat(told.told.getFirst()).isEqualTo("overflow");
         }
@@ -244,14 +244,14 @@ class TunnelAndWatchTest {
             String[] many = new String[1000];
             java.util.Arrays.fill(many, "x");
             for (int i = 0; i < 10; i++) {
-                engine.agent.tell(events(many));
+                engine.agent.watches().tell(events(many));
             }
             assertThat(sandbox.exec("true").succeeded()).isTrue();
             go.countDown();
             await().until(() -> told.told.contains("overflow"));
             assertThat(told.told.size()).isBetween(4096, 4099);
             assertThat(told.told.getLast()).isEqualTo("overflow");
-            engine.agent.tell(events("later"));
+            engine.agent.watches().tell(events("later"));
             await().until(() -> told.told.getLast().equals("later"));
         }
     }
@@ -261,18 +261,18 @@ class TunnelAndWatchTest {
         Told told = new Told();
         Watch watch = sandbox.files().watch("/work", false, told);
         engine.agent.cut();
-        await().until(() -> told.told.contains("overflow") && engine.agent.watches() == 1);
-        engine.agent.tell(events("after"));
+        await().until(() -> told.told.contains("overflow") && engine.agent.watches().count() == 1);
+        engine.agent.watches().tell(events("after"));
         await().until(() -> told.told.contains("after"));
         watch.close();
-        await().until(() -> engine.agent.watches() == 0);
+        await().until(() -> engine.agent.watches().count() == 0);
     }
 
     @Test
     void tellsThatAWatchEnded() {
         Told told = new Told();
         sandbox.files().watch("/work", false, told);
-        engine.agent.failWatches();
+        engine.agent.watches().fail();
         await().until(() -> told.told.contains("ended engine_failed"));
         Told other = new Told();
         sandbox.files().watch("/work", false, other);
@@ -299,8 +299,8 @@ class TunnelAndWatchTest {
                         event -> {
                             throw new IllegalStateException("no");
                         });
-        engine.agent.tell(events("a"));
-        await().until(() -> engine.agent.watches() == 0);
+        engine.agent.watches().tell(events("a"));
+        await().until(() -> engine.agent.watches().count() == 0);
     }
 
     // ---- users and modes

@@ -17,9 +17,6 @@ import dev.caisson.wire.agent.Signal;
 import dev.caisson.wire.agent.StdinCredit;
 import dev.caisson.wire.agent.StdinData;
 import dev.caisson.wire.agent.StreamError;
-import dev.caisson.wire.agent.UserInfo;
-import dev.caisson.wire.agent.Watch;
-import dev.caisson.wire.agent.WatchEvents;
 import dev.caisson.wire.agent.Welcome;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -44,7 +41,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FakeAgent {
     private static final long STDIN_WINDOW = 64 << 10;
-    private static final int FIRST_USER = 2000;
 
     /** What an event with output counts besides its data. */
     static final int EVENT_COST = 256;
@@ -69,8 +65,7 @@ public final class FakeAgent {
     private long budget = Long.MAX_VALUE; // guarded by lock: bytes until the next break
     private long nextBudget = Long.MAX_VALUE; // guarded by lock
     private boolean overCredit; // guarded by lock
-    private final Map<Long, Watch> watches = new TreeMap<>(); // guarded by lock
-    private final Map<String, UserInfo> users = new TreeMap<>(); // guarded by lock
+    private final FakeWatches watches = new FakeWatches(this);
     private final List<Resize> sizes = new ArrayList<>(); // guarded by lock
     private final FakePorts ports = new FakePorts(this);
 
@@ -129,37 +124,14 @@ public final class FakeAgent {
         return ports;
     }
 
+    /** Its watched folders and its users. */
+    public FakeWatches watches() {
+        return watches;
+    }
+
     /** The sizes that clients gave to terminals. */
     public List<Resize> sizes() {
         return locked(() -> List.copyOf(sizes));
-    }
-
-    /** How many folders are watched. */
-    public int watches() {
-        return locked(watches::size);
-    }
-
-    /** Tells all who watch. */
-    public void tell(WatchEvents events) {
-        locked(() -> {
-            watches.keySet()
-                    .forEach(stream ->
-                            send(
-                                    AgentFrame.newBuilder()
-                                            .setStream(stream)
-                                            .setWatchEvents(events)
-                                            .build()));
-            return true;
-        });
-    }
-
-    /** Ends all watches with an error. */
-    public void failWatches() {
-        locked(() -> {
-            watches.keySet().forEach(stream -> send(error(stream, ErrorKind.ERROR_IO, "gone")));
-            watches.clear();
-            return true;
-        });
     }
 
     /** Breaks the connection now. */
@@ -285,7 +257,7 @@ public final class FakeAgent {
             epoch = hello.getEpoch();
             channel = connection;
             execs.values().forEach(exec -> exec.attached = false);
-            watches.clear();
+            watches.cancelAll();
             ports.cancelAll();
             for (Resume resume : hello.getResumeList()) {
                 resume(resume);
@@ -343,7 +315,7 @@ public final class FakeAgent {
                     }
                 }
                 case CANCEL -> {
-                    watches.remove(frame.getStream());
+                    watches.cancel(frame.getStream());
                     ports.cancel(frame.getStream());
                     files.handle(frame);
                 }
@@ -352,44 +324,14 @@ public final class FakeAgent {
                     sizes.add(frame.getResize());
                     changed.signalAll();
                 }
-                case WATCH -> watch(frame);
+                case WATCH -> watches.watch(frame);
                 case DIAL -> ports.dial(frame.getStream(), frame.getDial());
-                case USER_ADD -> addUser(frame);
+                case USER_ADD -> watches.addUser(frame);
                 case HELLO, PING, BODY_NOT_SET -> {}
             }
         } finally {
             lock.unlock();
         }
-    }
-
-    private void watch(ClientFrame frame) {
-        long stream = frame.getStream();
-        if (frame.getWatch().getPath().toStringUtf8().equals("/missing")) {
-            send(error(stream, ErrorKind.ERROR_NOT_FOUND, "no such folder"));
-            return;
-        }
-        watches.put(stream, frame.getWatch());
-        send(
-                AgentFrame.newBuilder()
-                        .setStream(stream)
-                        .setWatchEvents(WatchEvents.getDefaultInstance())
-                        .build());
-    }
-
-    private void addUser(ClientFrame frame) {
-        String name = frame.getUserAdd().getName().toStringUtf8();
-        UserInfo user =
-                users.computeIfAbsent(
-                        name,
-                        made ->
-                                UserInfo.newBuilder()
-                                        .setName(ByteString.copyFromUtf8(made))
-                                        .setUid(FIRST_USER + users.size())
-                                        .setGid(FIRST_USER + users.size())
-                                        .setHome(ByteString.copyFromUtf8("/home/" + made))
-                                        .setShell(ByteString.copyFromUtf8("/bin/sh"))
-                                        .build());
-        send(AgentFrame.newBuilder().setStream(frame.getStream()).setUserInfo(user).build());
     }
 
     private void start(ClientFrame frame) {

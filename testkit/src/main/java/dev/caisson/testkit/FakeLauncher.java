@@ -31,6 +31,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -156,10 +157,9 @@ public final class FakeLauncher implements AutoCloseable {
                 request != null;
                 request = Frames.read(connection, Request.parser())) {
             requests.add(request);
-            if (request.hasObserveAll()) {
-                observeAll(connection, request.getId());
-            } else {
-                reply(connection, answer(request));
+            switch (request.getBodyCase()) {
+                case OBSERVE_ALL, LIST, LIST_SNAPSHOTS, LIST_VOLUMES -> list(connection, request);
+                default -> reply(connection, answer(request));
             }
         }
         if (!leasedOnly) {
@@ -193,14 +193,11 @@ public final class FakeLauncher implements AutoCloseable {
             }
             case FREEZE -> frozen(request.getId(), request.getFreeze().getSandbox(), true);
             case THAW -> frozen(request.getId(), request.getThaw().getSandbox(), false);
-            case LIST -> reply.setListed(listed()).build();
             case SAVE -> save(request);
             case DROP_SNAPSHOT ->
                     drop(request.getId(), snapshots, request.getDropSnapshot().getSnapshot());
-            case LIST_SNAPSHOTS -> reply.setDisks(disks(snapshots)).build();
             case MAKE_VOLUME -> makeVolume(request);
             case DROP_VOLUME -> drop(request.getId(), volumes, request.getDropVolume().getVolume());
-            case LIST_VOLUMES -> reply.setDisks(disks(volumes)).build();
             default -> reply.setDone(Done.getDefaultInstance()).build();
         };
     }
@@ -229,19 +226,17 @@ public final class FakeLauncher implements AutoCloseable {
         return Reply.newBuilder().setId(id).setDone(Done.getDefaultInstance()).build();
     }
 
-    private Listed listed() {
-        Listed.Builder listed = Listed.newBuilder().addAllSandboxes(sandboxes.keySet());
-        sandboxes
-                .keySet()
-                .forEach(id ->
-                        listed.addLiving(
-                                Living.newBuilder()
-                                        .setSandbox(id)
-                                        .setGroup("fake")
-                                        .setLeased(true)
-                                        .setFrozen(frozen.contains(id))
-                                        .setLeaseLeftMillis(5000)));
-        return listed.build();
+    private List<Living> listed() {
+        return sandboxes.keySet().stream()
+                .map(id ->
+                        Living.newBuilder()
+                                .setSandbox(id)
+                                .setGroup("fake")
+                                .setLeased(true)
+                                .setFrozen(frozen.contains(id))
+                                .setLeaseLeftMillis(5000)
+                                .build())
+                .toList();
     }
 
     private Reply save(Request request) {
@@ -274,12 +269,15 @@ public final class FakeLauncher implements AutoCloseable {
                 : Reply.newBuilder().setId(id).setDone(Done.getDefaultInstance()).build();
     }
 
-    private static Disks disks(Map<String, Long> all) {
-        Disks.Builder disks = Disks.newBuilder();
-        all.forEach((id, cap) ->
-                disks.addDisks(
-                        Disk.newBuilder().setId(id).setDiskBytes(cap).setAllocatedBytes(4096)));
-        return disks.build();
+    private static List<Disk> disks(Map<String, Long> all) {
+        return all.entrySet().stream()
+                .map(disk ->
+                        Disk.newBuilder()
+                                .setId(disk.getKey())
+                                .setDiskBytes(disk.getValue())
+                                .setAllocatedBytes(4096)
+                                .build())
+                .toList();
     }
 
     /** Makes a disk one that a sandbox has. */
@@ -300,23 +298,60 @@ public final class FakeLauncher implements AutoCloseable {
         }
     }
 
-    /** What is told of every sandbox, two in one reply. */
-    private void observeAll(SocketChannel connection, long id) throws IOException {
-        List<String> all = List.copyOf(sandboxes.keySet());
-        for (int at = 0; at == 0 || at < all.size(); at += 2) {
-            int end = Math.min(all.size(), at + 2);
-            reply(
-                    connection,
-                    Reply.newBuilder()
-                            .setId(id)
-                            .setObservedAll(
-                                    ObservedAll.newBuilder()
-                                            .addAllSandboxes(
-                                                    all.subList(at, end).stream()
-                                                            .map(this::observed)
-                                                            .toList())
-                                            .setLast(end == all.size()))
-                            .build());
+    /** Lists come in parts, here of two. */
+    private static void inParts(
+            SocketChannel connection,
+            long id,
+            int count,
+            BiFunction<Integer, Integer, Reply.Builder> part)
+            throws IOException {
+        for (int at = 0; at == 0 || at < count; at += 2) {
+            reply(connection, part.apply(at, Math.min(count, at + 2)).setId(id).build());
+        }
+    }
+
+    private void list(SocketChannel connection, Request request) throws IOException {
+        long id = request.getId();
+        switch (request.getBodyCase()) {
+            case OBSERVE_ALL -> {
+                List<Observed> all = sandboxes.keySet().stream().map(this::observed).toList();
+                inParts(
+                        connection,
+                        id,
+                        all.size(),
+                        (from, to) ->
+                                Reply.newBuilder()
+                                        .setObservedAll(
+                                                ObservedAll.newBuilder()
+                                                        .addAllSandboxes(all.subList(from, to))
+                                                        .setLast(to == all.size())));
+            }
+            case LIST -> {
+                List<Living> all = listed();
+                inParts(
+                        connection,
+                        id,
+                        all.size(),
+                        (from, to) ->
+                                Reply.newBuilder()
+                                        .setListed(
+                                                Listed.newBuilder()
+                                                        .addAllLiving(all.subList(from, to))
+                                                        .setMore(to < all.size())));
+            }
+            default -> {
+                List<Disk> all = disks(request.hasListVolumes() ? volumes : snapshots);
+                inParts(
+                        connection,
+                        id,
+                        all.size(),
+                        (from, to) ->
+                                Reply.newBuilder()
+                                        .setDisks(
+                                                Disks.newBuilder()
+                                                        .addAllDisks(all.subList(from, to))
+                                                        .setMore(to < all.size())));
+            }
         }
     }
 

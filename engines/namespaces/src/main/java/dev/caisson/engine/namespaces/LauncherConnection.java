@@ -7,7 +7,6 @@ import dev.caisson.core.FrameWriter;
 import dev.caisson.core.ProtocolException;
 import dev.caisson.wire.launcher.Ended;
 import dev.caisson.wire.launcher.Hello;
-import dev.caisson.wire.launcher.ObservedAll;
 import dev.caisson.wire.launcher.Reply;
 import dev.caisson.wire.launcher.Request;
 import dev.caisson.wire.launcher.Role;
@@ -39,8 +38,8 @@ final class LauncherConnection implements AutoCloseable {
     static final int VERSION = 1;
     static final int MAX_FRAME = 64 << 10;
 
-    /** More sandboxes than a host can have. */
-    private static final int MAX_OBSERVED = 1 << 20;
+    /** More sandboxes or disks than a host can have. */
+    private static final int MAX_ITEMS = 1 << 20;
 
     private static final Duration GREETING = Duration.ofSeconds(10);
 
@@ -63,7 +62,7 @@ final class LauncherConnection implements AutoCloseable {
     private final Watcher watcher;
     private final Map<Long, CompletableFuture<Reply>> pending = new ConcurrentHashMap<>();
     private final AtomicLong lastId = new AtomicLong(1);
-    private final Map<Long, ObservedAll.Builder> partial = new HashMap<>(); // of the reading thread
+    private final Map<Long, Reply.Builder> partial = new HashMap<>(); // of the reading thread
     private volatile @Nullable CaissonException over;
     private volatile boolean closed;
 
@@ -262,32 +261,50 @@ final class LauncherConnection implements AutoCloseable {
                     }
                     continue;
                 }
-                if (reply.hasObservedAll()) {
-                    part(reply);
-                } else {
-                    answer(reply);
-                }
+                collect(reply);
             }
         } catch (IOException e) {
             lose(broken(e));
         }
     }
 
-    /** One of the replies that make up an answer. */
-    private void part(Reply reply) throws ProtocolException {
+    /** Whether more replies to the same request follow. */
+    private static boolean more(Reply reply) {
+        return switch (reply.getBodyCase()) {
+            case OBSERVED_ALL -> !reply.getObservedAll().getLast();
+            case LISTED -> reply.getListed().getMore();
+            case DISKS -> reply.getDisks().getMore();
+            default -> false;
+        };
+    }
+
+    /** Puts the replies together that make up an answer: their lists are one. */
+    private void collect(Reply reply) throws ProtocolException {
         if (!pending.containsKey(reply.getId())) {
+            partial.remove(reply.getId());
             return;
         }
-        ObservedAll.Builder all =
-                partial.computeIfAbsent(reply.getId(), _ -> ObservedAll.newBuilder());
-        all.addAllSandboxes(reply.getObservedAll().getSandboxesList());
-        if (all.getSandboxesCount() > MAX_OBSERVED) {
-            throw new ProtocolException("The launcher tells of too many sandboxes.");
+        Reply.Builder before = partial.remove(reply.getId());
+        if (before == null && !more(reply)) {
+            answer(reply);
+            return;
         }
-        if (reply.getObservedAll().getLast()) {
-            partial.remove(reply.getId());
-            answer(reply.toBuilder().setObservedAll(all.setLast(true)).build());
+        Reply.Builder all = before == null ? reply.toBuilder() : before.mergeFrom(reply);
+        if (items(all) > MAX_ITEMS) {
+            throw new ProtocolException("The launcher's list is too long.");
         }
+        if (more(reply)) {
+            partial.put(reply.getId(), all);
+        } else {
+            answer(all.build());
+        }
+    }
+
+    private static int items(Reply.Builder reply) {
+        return reply.getObservedAll().getSandboxesCount()
+                + reply.getListed().getLivingCount()
+                + reply.getListed().getSandboxesCount()
+                + reply.getDisks().getDisksCount();
     }
 
     private void answer(Reply reply) {

@@ -205,6 +205,10 @@ class HostedEngineTest {
                         new Engine.SavedDisk("vo9", ByteSize.ofMib(64), ByteSize.of(4096)));
         assertThat(refusal(() -> engine.makeVolume("vo9", ByteSize.ofMib(64), 1000)))
                 .isEqualTo(ErrorCode.ALREADY_EXISTS);
+        for (int i = 0; i < 4; i++) {
+            engine.makeVolume("vo" + i, ByteSize.ofMib(64), 1000);
+        }
+        assertThat(engine.volumes()).hasSize(5);
         launcher.hold("vo9");
         assertThat(refusal(() -> engine.dropVolume("vo9"))).isEqualTo(ErrorCode.INVALID_STATE);
     }
