@@ -59,6 +59,21 @@ public final class FilesClient {
         return Downloads.copy(http, call(Call.get(files(sandbox)), path), target, progress);
     }
 
+    /**
+     * Reads a part of a file.
+     *
+     * @param length at least 1 byte; negative: to the end
+     */
+    public long read(
+            String sandbox, String path, long offset, long length, OutputStream target) {
+        Call call = call(Call.get(files(sandbox)), path);
+        if (offset > 0 || length >= 0) {
+            String last = length < 0 ? "" : Long.toString(offset + length - 1);
+            call.header("Range", "bytes=" + offset + "-" + last);
+        }
+        return Downloads.copy(http, call, target);
+    }
+
     /** Writes a file whole; null: the mode that new files have. */
     public FileJson write(String sandbox, String path, byte[] content, @Nullable Integer mode) {
         return http.read(

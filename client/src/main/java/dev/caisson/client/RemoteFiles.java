@@ -98,8 +98,11 @@ final class RemoteFiles implements SandboxFiles {
     }
 
     @Override
-    public long read(String path, OutputStream target) {
-        return files.read(sandbox, path, target, copied -> {});
+    public long read(String path, long offset, long length, OutputStream target) {
+        if (length == 0) {
+            return 0;
+        }
+        return files.read(sandbox, path, offset, length, target);
     }
 
     @Override

@@ -3,6 +3,7 @@ package dev.caisson.control;
 import dev.caisson.api.ByteSize;
 import java.nio.file.Path;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How the service behaves.
@@ -17,6 +18,8 @@ import java.time.Duration;
  * @param defaultTimeout life of a sandbox that asked for none
  * @param maxExecs at once on this server
  * @param portsUrl where ports are served: {@code http://{port}-{id}.localhost:3901}; empty: nowhere
+ * @param webhooks how events are delivered
+ * @param tokens OIDC bearer tokens; null: none are taken
  */
 public record ControlConfig(
         Path data,
@@ -28,7 +31,9 @@ public record ControlConfig(
         Duration runKept,
         Duration defaultTimeout,
         int maxExecs,
-        String portsUrl) {
+        String portsUrl,
+        WebhookConfig webhooks,
+        @Nullable TokenConfig tokens) {
 
     /** Two minutes of lease, 4 MiB of output, an hour of logs and runs, a day of rows. */
     public static ControlConfig of(Path data) {
@@ -42,6 +47,8 @@ public record ControlConfig(
                 Duration.ofHours(1),
                 Duration.ofMinutes(30),
                 4096,
-                "");
+                "",
+                WebhookConfig.defaults(),
+                null);
     }
 }

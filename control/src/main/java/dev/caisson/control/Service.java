@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import javax.net.ssl.SSLSocketFactory;
 import org.jspecify.annotations.Nullable;
 
 /** The service over a store and engines, both of which it closes. */
@@ -49,6 +50,11 @@ public final class Service implements Control {
     private final Acting acting;
     private final Tenants tenants;
     private final Events events;
+    private final Usages usages;
+    private final Answers answers;
+    private final Webhooks webhooks;
+    private final Deliveries deliveries;
+    private final Tokens tokens;
     private final Lives lives;
     private final Sandboxes sandboxes;
     private final Execs execs;
@@ -68,7 +74,7 @@ public final class Service implements Control {
         Directory directory = new Directory(ledger);
         Meter meter = new Meter(ledger);
         Policies policies = new Policies(ledger, cursors);
-        Quotas quotas = new Quotas(ledger, directory, tenant -> Hour.NONE);
+        Quotas quotas = new Quotas(ledger, directory, meter::hour);
         ScheduledThreadPoolExecutor timers =
                 new ScheduledThreadPoolExecutor(
                         1, Thread.ofPlatform().daemon().name("caisson-timers").factory());
@@ -82,7 +88,7 @@ public final class Service implements Control {
                         engines,
                         policies,
                         quotas,
-                        new Approvals(ledger),
+                        new Approvals(ledger, cursors),
                         meter,
                         new Boxes(ledger),
                         timers);
@@ -104,6 +110,19 @@ public final class Service implements Control {
         keys = new Keys(ledger, cursors, directory);
         acting = new Acting(ledger, directory);
         events = new Events(ledger);
+        usages = new Usages(ledger);
+        answers = new Answers(ledger, vault);
+        webhooks = new Webhooks(ledger, cursors, vault, config.webhooks());
+        deliveries =
+                new Deliveries(
+                        ledger,
+                        vault,
+                        config.webhooks(),
+                        new Courier(
+                                config.webhooks().privateAddresses(),
+                                config.webhooks().timeout(),
+                                (SSLSocketFactory) SSLSocketFactory.getDefault()));
+        tokens = new Tokens(ledger, directory, config.tokens());
         tenants =
                 new Tenants(
                         ledger,
@@ -113,9 +132,14 @@ public final class Service implements Control {
                         tenant -> {});
         Recovery recovery = new Recovery(parts, lives, execs, runs, bootId);
         lives.onDetached(recovery::detached);
+        answers.start();
+        parts.approvals().start();
         recovery.start();
         pools.start();
-        new Housekeeping(parts, runs).start();
+        deliveries.start();
+        Housekeeping housekeeping = new Housekeeping(parts, runs);
+        housekeeping.start();
+        housekeeping.every(1, "approvals", () -> parts.approvals().expire(ledger.now()));
     }
 
     /**
@@ -157,9 +181,7 @@ public final class Service implements Control {
 
     @Override
     public Caller authenticateToken(String token) {
-        throw CaissonException.of(
-                        ErrorCode.UNAUTHENTICATED, "The credential is missing or not valid.")
-                .withRemedy("Send Authorization: Bearer with a key of this server.");
+        return tokens.authenticateToken(token);
     }
 
     @Override
@@ -259,7 +281,7 @@ public final class Service implements Control {
 
     @Override
     public ApprovalService approvals() {
-        return null;
+        return parts.approvals();
     }
 
     @Override
@@ -279,7 +301,7 @@ public final class Service implements Control {
 
     @Override
     public UsageService usage() {
-        return null;
+        return usages;
     }
 
     @Override
@@ -289,7 +311,7 @@ public final class Service implements Control {
 
     @Override
     public WebhookService webhooks() {
-        return null;
+        return webhooks;
     }
 
     @Override
@@ -299,24 +321,7 @@ public final class Service implements Control {
 
     @Override
     public Idempotency idempotency() {
-        return new Idempotency() {
-            @Override
-            public java.util.Optional<Answer> begin(
-                    Caller caller, String route, String key, String bodyHash) {
-                return java.util.Optional.empty();
-            }
-
-            @Override
-            public void complete(Caller caller, String route, String key, Answer answer) {}
-
-            @Override
-            public void abandon(Caller caller, String route, String key) {}
-        };
-    }
-
-    private static CaissonException later(String noun) {
-        return CaissonException.of(
-                ErrorCode.NOT_AVAILABLE, "The noun " + noun + " is not in this version.");
+        return answers;
     }
 
     // ---- the end
@@ -390,6 +395,7 @@ public final class Service implements Control {
     @Override
     public void close() {
         draining = true;
+        deliveries.close();
         parts.timers().shutdownNow();
         try {
             parts.timers().awaitTermination(5, TimeUnit.SECONDS);

@@ -6,6 +6,7 @@ import dev.caisson.control.EngineRack;
 import dev.caisson.control.Service;
 import dev.caisson.control.Store;
 import dev.caisson.control.Vault;
+import dev.caisson.control.WebhookConfig;
 import dev.caisson.core.Engine;
 import dev.caisson.engine.namespaces.NamespacesEngine;
 import dev.caisson.server.HttpApi;
@@ -105,7 +106,19 @@ public final class Serving implements AutoCloseable {
                 settings.time(Setting.RUNS_KEPT),
                 settings.time(Setting.SANDBOX_TIMEOUT),
                 settings.number(Setting.EXECS_MAX),
-                url);
+                url,
+                plainWebhooks(settings),
+                null);
+    }
+
+    private static WebhookConfig plainWebhooks(Settings settings) {
+        WebhookConfig plain = WebhookConfig.defaults();
+        return new WebhookConfig(
+                settings.flag(Setting.WEBHOOKS_PRIVATE),
+                plain.timeout(),
+                plain.parallel(),
+                plain.backoff(),
+                plain.disableAfter());
     }
 
     private static ServerSettings serverSettings(Settings settings, Vault vault) {
