@@ -127,18 +127,19 @@ final class Exchange {
         if (request.getLength() > most) {
             throw tooLarge(most);
         }
-        InputStream paced =
+        ByteArrayOutputStream all = new ByteArrayOutputStream();
+        byte[] part = new byte[8192];
+        try (InputStream paced =
                 new PacedInput(
                         Content.Source.asInputStream(request),
                         limits.minBytesPerSecond(),
-                        limits.bodyTime().toNanos());
-        ByteArrayOutputStream all = new ByteArrayOutputStream();
-        byte[] part = new byte[8192];
-        for (int read; (read = paced.read(part)) >= 0; ) {
-            if (all.size() + read > most) {
-                throw tooLarge(most);
+                        limits.bodyTime().toNanos())) {
+            for (int read; (read = paced.read(part)) >= 0; ) {
+                if (all.size() + read > most) {
+                    throw tooLarge(most);
+                }
+                all.write(part, 0, read);
             }
-            all.write(part, 0, read);
         }
         return all.toByteArray();
     }

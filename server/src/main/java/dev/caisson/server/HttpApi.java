@@ -14,6 +14,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
@@ -40,6 +41,8 @@ public final class HttpApi implements AutoCloseable {
     private final @Nullable PortsProxy ports;
     private final ScheduledExecutorService sweeper;
     private final Runnable certificates;
+    private final AtomicBoolean closed = new AtomicBoolean();
+    private volatile @Nullable Future<?> sweeping;
     private final List<Route> routes;
 
     /** A server without counts of the whole. */
@@ -118,7 +121,7 @@ public final class HttpApi implements AutoCloseable {
                             e)
                     .withRemedy("Check the address, the TLS files and the metrics socket.");
         }
-        Future<?> unused =
+        sweeping =
                 sweeper.scheduleWithFixedDelay(
                         this::sweep, SWEEP_MILLIS, SWEEP_MILLIS, TimeUnit.MILLISECONDS);
     }
@@ -185,6 +188,13 @@ public final class HttpApi implements AutoCloseable {
     /** Closes the listeners and all connections. Does nothing the second time. */
     @Override
     public void close() {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
+        Future<?> sweeps = sweeping;
+        if (sweeps != null) {
+            sweeps.cancel(false);
+        }
         handler.drain();
         handler.interrupt();
         sweeper.shutdownNow();

@@ -169,9 +169,8 @@ final class ProxyConnection {
             return upgrades && !hasBody && relay(answer, answers, tunnel);
         }
         boolean complete = back(head, answer, answers);
-        join(body);
         // An answer that did not wait for the body leaves more of it on its way.
-        return complete && bodySent.get() && ProxyHeads.persistent(head);
+        return complete && ended(body) && bodySent.get() && ProxyHeads.persistent(head);
     }
 
     /** The first answer that is one. */
@@ -317,15 +316,13 @@ final class ProxyConnection {
         tunnel.close();
     }
 
-    private static void join(Thread thread) {
-        if (thread.getState() == Thread.State.NEW) {
-            return;
-        }
+    /** Whether the body's thread has ended, as it usually has long ago. */
+    private static boolean ended(Thread body) {
         try {
-            // Usually it has ended long ago.
-            boolean unused = thread.join(Duration.ofSeconds(1));
+            return body.getState() == Thread.State.NEW || body.join(Duration.ofSeconds(1));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
+            return false;
         }
     }
 

@@ -34,6 +34,8 @@ public record ServerSettings(
     /** The usual port. */
     public static final int PORT = 3900;
 
+    private static final SecureRandom RANDOM = new SecureRandom();
+
     /** Copies the collections. */
     public ServerSettings {
         hosts = Set.copyOf(hosts);
@@ -43,7 +45,7 @@ public record ServerSettings(
     /** On loopback, in the clear, with a key for links that lives as long as the process. */
     public static ServerSettings defaults() {
         byte[] random = new byte[32];
-        new SecureRandom().nextBytes(random);
+        RANDOM.nextBytes(random);
         return new ServerSettings(
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), PORT),
                 Set.of(),

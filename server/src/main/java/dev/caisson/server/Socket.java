@@ -37,7 +37,15 @@ abstract class Socket {
     private @Nullable Thread pinger;
 
     /** A message of the client: bytes or text. */
-    record Frame(@Nullable ByteBuffer bytes, @Nullable String text) {}
+    static final class Frame {
+        final byte @Nullable [] bytes;
+        final @Nullable String text;
+
+        Frame(byte @Nullable [] bytes, @Nullable String text) {
+            this.bytes = bytes;
+            this.text = text;
+        }
+    }
 
     Socket(Metrics metrics) {
         this.metrics = metrics;
@@ -52,7 +60,7 @@ abstract class Socket {
     /** Frees what it holds, so that both directions end. */
     abstract void release();
 
-    final void opened(Session opened) {
+    final synchronized void opened(Session opened) {
         session = opened;
         metrics.streamOpened();
         writer = Thread.ofVirtual().name("socket-out").start(this::runOutbound);
@@ -73,7 +81,7 @@ abstract class Socket {
         byte[] bytes = new byte[payload.remaining()];
         payload.get(bytes);
         callback.succeed();
-        frames.add(new Frame(ByteBuffer.wrap(bytes), null));
+        frames.add(new Frame(bytes, null));
     }
 
     final void text(String text) {

@@ -3,7 +3,6 @@ package dev.caisson.server;
 import dev.caisson.api.Tunnel;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.function.Supplier;
@@ -43,13 +42,13 @@ final class TcpSocket extends Socket {
 
     @Override
     void inbound(Frame frame) throws IOException {
-        ByteBuffer bytes = frame.bytes();
+        byte[] bytes = frame.bytes;
         if (bytes == null) {
             throw new IOException("Only binary frames are TCP.");
         }
         try {
             Tunnel dialled = tunnel.get();
-            dialled.output().write(bytes.array());
+            dialled.output().write(bytes);
             dialled.output().flush();
         } catch (ExecutionException e) {
             throw new IOException("The port cannot be reached.", e);

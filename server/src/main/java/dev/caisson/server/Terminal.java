@@ -9,7 +9,6 @@ import dev.caisson.v1.StreamItem;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InterruptedIOException;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import org.jspecify.annotations.Nullable;
@@ -59,10 +58,10 @@ final class Terminal extends Socket {
 
     @Override
     void inbound(Frame frame) throws IOException {
-        ByteBuffer bytes = frame.bytes();
-        String text = frame.text();
+        byte[] bytes = frame.bytes;
+        String text = frame.text;
         if (bytes != null) {
-            execs.input(caller, exec, new ByteArrayInputStream(bytes.array()), false);
+            execs.input(caller, exec, new ByteArrayInputStream(bytes), false);
         } else if (text != null) {
             control(Json.request(text.getBytes(StandardCharsets.UTF_8), Control.class));
         }

@@ -111,6 +111,10 @@ class PortsProxyTest {
         return socket;
     }
 
+    private static void hangUp(Socket socket) throws IOException {
+        socket.close();
+    }
+
     private static String send(String text) throws IOException {
         try (Socket socket = connect()) {
             socket.getOutputStream().write(text.getBytes(StandardCharsets.ISO_8859_1));
@@ -166,8 +170,14 @@ class PortsProxyTest {
     @Test
     void keepsCookiesToTheirOwnHost() throws Exception {
         String answer =
-                "HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Domain=box.test; Path=/\r\n"
-                        + "Set-Cookie: caisson_x=y\r\nContent-Length: 0\r\n\r\n";
+                String.join(
+                        "\r\n",
+                        "HTTP/1.1 200 OK",
+                        "Set-Cookie: a=b; Domain=box.test; Path=/",
+                        "Set-Cookie: caisson_x=y",
+                        "Content-Length: 0",
+                        "",
+                        "");
         try (Inside inside = new Inside(answer)) {
             assertThat(send(request(inside.host())))
                     .contains("Set-Cookie: a=b; Path=/")
@@ -242,7 +252,7 @@ class PortsProxyTest {
             socket.getOutputStream().write("echoed".getBytes(StandardCharsets.US_ASCII));
             assertThat(socket.getInputStream().readNBytes(6))
                     .isEqualTo("echoed".getBytes(StandardCharsets.US_ASCII));
-            socket.close();
+            hangUp(socket);
             await().until(() -> SERVER.control.ports.open.get() == 0);
         }
     }
@@ -343,7 +353,7 @@ class PortsProxyTest {
                             request(silent.getLocalPort() + "-" + ID + ".box.test")
                                     .getBytes(StandardCharsets.ISO_8859_1));
             await().until(() -> SERVER.control.ports.dialled.get() > before);
-            socket.close();
+            hangUp(socket);
             await().until(() -> SERVER.control.ports.open.get() == 0);
         }
     }

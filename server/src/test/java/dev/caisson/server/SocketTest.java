@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import java.io.ByteArrayOutputStream;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URI;
@@ -35,7 +36,7 @@ class SocketTest {
     /** Notes what comes. */
     private static final class Heard implements WebSocket.Listener {
         final List<String> texts = new CopyOnWriteArrayList<>();
-        final StringBuffer bytes = new StringBuffer();
+        final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         final CompletableFuture<Integer> closed = new CompletableFuture<>();
 
         @Override
@@ -47,7 +48,9 @@ class SocketTest {
 
         @Override
         public CompletionStage<?> onBinary(WebSocket socket, ByteBuffer data, boolean last) {
-            bytes.append(StandardCharsets.UTF_8.decode(data));
+            byte[] part = new byte[data.remaining()];
+            data.get(part);
+            bytes.writeBytes(part);
             socket.request(1);
             return CompletableFuture.completedFuture(null);
         }
@@ -88,7 +91,7 @@ class SocketTest {
         Heard heard = new Heard();
         WebSocket socket = open(url("/v1/execs/" + id + "/terminal"), heard, true);
         socket.sendBinary(ByteBuffer.wrap("hello".getBytes(StandardCharsets.UTF_8)), true).join();
-        await().until(() -> heard.bytes.toString().equals("hello"));
+        await().until(() -> heard.bytes.toString(StandardCharsets.UTF_8).equals("hello"));
         socket.sendText("{\"resize\":{\"rows\":5,\"cols\":6}}", true).join();
         socket.sendText("{\"signal\":2}", true).join();
         await().until(() -> SERVER.control.execs.controlled().contains("signal 2 false"));
@@ -120,7 +123,7 @@ class SocketTest {
         assertThat(heard.closed.get(10, TimeUnit.SECONDS)).isEqualTo(1008);
         Heard large = new Heard();
         WebSocket second = open(url("/v1/execs/" + id + "/terminal"), large, true);
-        second.sendBinary(ByteBuffer.allocate(2 << 20), true);
+        CompletableFuture<WebSocket> _ = second.sendBinary(ByteBuffer.allocate(2 << 20), true);
         assertThat(large.closed.handle((status, error) -> error != null || status == 1009))
                 .succeedsWithin(java.time.Duration.ofSeconds(10))
                 .isEqualTo(true);
@@ -173,7 +176,7 @@ class SocketTest {
             WebSocket socket = open(url(path), heard, true);
             socket.sendBinary(ByteBuffer.wrap(FakeControl.bytes("ping")), true).join();
             assertThat(heard.closed.get(10, TimeUnit.SECONDS)).isEqualTo(1000);
-            assertThat(heard.bytes.toString()).isEqualTo("ping");
+            assertThat(heard.bytes.toString(StandardCharsets.UTF_8)).isEqualTo("ping");
             await().until(() -> SERVER.control.ports.open.get() == before);
         }
     }
