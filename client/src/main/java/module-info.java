@@ -8,6 +8,10 @@ module dev.caisson.client {
 
     exports dev.caisson.client;
 
+    // Small forms that only routes have.
+    opens dev.caisson.client to
+            tools.jackson.databind;
+
     provides dev.caisson.api.RemoteCaissonProvider with
             dev.caisson.client.RemoteProvider;
 }
