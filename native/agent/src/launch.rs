@@ -3,10 +3,11 @@
 use crate::agent::Agent;
 use crate::connection::Broken;
 use crate::error::Refusal;
-use crate::exec::{ChildEnds, Exec, Phase};
+use crate::exec::{Exec, Phase};
 use crate::group::Group;
+use crate::pipes::make_pipes;
 use crate::poll::{Ready, Source};
-use crate::pty::{self, Terminal};
+use crate::pty;
 use crate::spawn_request::{self, SpawnRequest, Stage, Status};
 use crate::users::{self, User};
 use caisson_wire::agent::{ErrorKind, ExecStart, ExecStarted, Limit, UserAdd, agent_frame::Body};
@@ -356,40 +357,4 @@ fn start_refusal(stage: Stage, errno: Errno, start: Option<&ExecStart>) -> Refus
         }
         _ => Refusal::with_errno(ErrorKind::ErrorIo, errno, format!("cannot start {command} ({stage:?})")),
     }
-}
-
-type Made = (ChildEnds, Option<OwnedFd>, [Option<OwnedFd>; 2]);
-
-/// Pipes that belong to the user, so that /dev/stdout can be opened anew.
-fn make_pipes(start: &ExecStart, memory: Option<OwnedFd>) -> Result<Made, Errno> {
-    if let Some(size) = &start.pty {
-        let terminal = Terminal::open(size, start.uid, start.gid)?;
-        let typed = rustix::io::fcntl_dupfd_cloexec(&terminal.master, 3)?;
-        let [stdout, stderr] = [(); 2].map(|()| rustix::io::fcntl_dupfd_cloexec(&terminal.slave, 3));
-        let ends = ChildEnds { stdin: Some(terminal.slave), stdout: stdout?, stderr: stderr?, memory };
-        return Ok((ends, Some(typed), [Some(terminal.master), None]));
-    }
-    let (stdout, stdout_end) = owned_pipe(start, true)?;
-    let (stderr, stderr_end) = owned_pipe(start, true)?;
-    let (stdin_end, stdin) = if start.stdin_open {
-        let (read, write) = owned_pipe(start, false)?;
-        (Some(read), Some(write))
-    } else {
-        (None, None)
-    };
-    Ok((
-        ChildEnds { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end, memory },
-        stdin,
-        [Some(stdout), Some(stderr)],
-    ))
-}
-
-/// The agent's end does not block, the user's does.
-fn owned_pipe(start: &ExecStart, agent_reads: bool) -> Result<(OwnedFd, OwnedFd), Errno> {
-    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(if agent_reads { &read } else { &write }, true)?;
-    let (uid, gid) = (rustix::fs::Uid::from_raw(start.uid), rustix::fs::Gid::from_raw(start.gid));
-    // A uid that the sandbox does not map is told by the child, with a better message.
-    let _ = rustix::fs::fchown(&write, Some(uid), Some(gid));
-    Ok((read, write))
 }

@@ -23,6 +23,7 @@ mod link;
 mod log;
 mod meters;
 mod paths;
+mod pipes;
 mod poll;
 mod pty;
 mod put;
