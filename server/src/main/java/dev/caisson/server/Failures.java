@@ -3,6 +3,7 @@ package dev.caisson.server;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.v1.ErrorJson;
+import java.io.InterruptedIOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -27,6 +28,11 @@ final class Failures {
                                     400,
                                     CaissonException.invalid(
                                             "body", "The body of the request ended early."));
+                    case InterruptedIOException cut ->
+                            Refusal.of(
+                                    CaissonException.of(
+                                            ErrorCode.NO_CAPACITY,
+                                            "The request was cut: the server is being stopped."));
                     default -> unexpected(thrown, requestId);
                 };
         if (refusal.error().code() == ErrorCode.INTERNAL && thrown instanceof CaissonException) {
