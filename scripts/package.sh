@@ -15,6 +15,7 @@ rm -rf "$home"
 mkdir -p "$home/bin"
 cp "$root/caisson" "$home/bin/caisson"
 cp -r "$root/build/lib" "$root/build/native" "$root/LICENSE" "$root/examples" "$home/"
+rm -rf "$home/examples/agent/target"
 chmod -R go+rX "$home"
 
 say "linking the runtime"

@@ -11,7 +11,7 @@ from pathlib import Path
 FOLDERS = "dev proc sys run tmp root home mnt var/lib etc usr/bin usr/sbin usr/lib usr/lib64 usr/lib/caisson-vm/modules".split()
 MERGED = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 # Host programs that come along where they are installed; they go before busybox's namesakes.
-HOST_PROGRAMS = "mke2fs mkfs.ext4 tune2fs dumpe2fs e2fsck debugfs mkfs.xfs".split()
+HOST_PROGRAMS = "mke2fs mkfs.ext4 tune2fs dumpe2fs e2fsck resize2fs debugfs mkfs.xfs".split()
 SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ETC = {
     "passwd": "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",

@@ -43,12 +43,15 @@ control_swap
 # The root is an ext4 with project quotas.
 export CAISSON_TEST_FOLDER=/var/lib/caisson-tests CAISSON_TEST_DISK=project
 mkdir -p $CAISSON_TEST_FOLDER
-for name in limits ends life; do run_tests $name; done
+for name in limits ends life living; do run_tests $name; done
+run_tests disks a_sandbox_starts what_a_sandbox_leaves a_frozen_sandbox a_volume what_one_user snapshots_that volumes_of
+run_tests upgrade a_running_exec what_a_sandbox_has
 # Elsewhere disks are images: an ext4 without quotas, an xfs.
 export CAISSON_TEST_FOLDER=/mnt CAISSON_TEST_DISK=image
 if /usr/sbin/mke2fs -q -t ext4 -F /dev/vda && mount -t ext4 /dev/vda /mnt; then
   run_tests limits full_disk
   run_tests ends disk
+  run_tests disks a_sandbox_starts a_full_host
   umount /mnt
 else
   failed "an ext4 without quotas"

@@ -7,6 +7,7 @@ use crate::exec::Exec;
 use crate::life::Leftover;
 use crate::link::Link;
 use crate::poll::{Poll, Ready, Source};
+use crate::sudo::Sudo;
 use crate::sys;
 use crate::transfers::Transfers;
 use caisson_wire::agent::{AgentNotice, Attach};
@@ -42,6 +43,7 @@ pub struct Agent {
     pub(crate) next_connection: u64,
     pub(crate) last_epoch: u64,
     pub(crate) transfers: Transfers,
+    pub(crate) sudo: Sudo,
     pub(crate) leftovers: Vec<Leftover>,
     pub(crate) oom_checks: Vec<Instant>,
     pub(crate) oom_kills_seen: u64,
@@ -72,6 +74,7 @@ struct Parts {
     signals: OwnedFd,
     sandbox: Sandbox,
     link: Link,
+    sudo: Sudo,
 }
 
 impl Parts {
@@ -89,6 +92,7 @@ impl Parts {
             next_connection: 1,
             last_epoch: 0,
             transfers: Transfers::default(),
+            sudo: self.sudo,
             leftovers: Vec::new(),
             oom_checks: Vec::new(),
             oom_kills_seen: 0,
@@ -122,9 +126,10 @@ impl Agent {
         }
         let link = Link::new(spawner);
         link.watch(&poll).or_fatal("watch the spawner")?;
+        let sudo = Sudo::open(sandbox.root, &poll);
         caisson_seccomp::install(caisson_seccomp::agent()).map_err(Fatal::Filter)?;
         tell(life, &AgentNotice { fault: String::new(), ready: true });
-        Ok(Parts { poll, signals, sandbox, link })
+        Ok(Parts { poll, signals, sandbox, link, sudo })
     }
 
     fn serve(&mut self) -> Result<(), Fatal> {
@@ -156,6 +161,11 @@ impl Agent {
                     connection.writable |= ready.write;
                 }
             }
+            Source::Transfer(number) => self.transfer_ready(number, ready),
+            Source::Door => self.on_door(),
+            Source::Doorman => self.on_doorman(),
+            Source::SudoStatus(number) => self.read_sudo_status(number),
+            Source::SudoSignals(number) => self.read_sudo_signals(number),
             Source::Status(key) => self.read_status(key),
             Source::Stdin(key) => {
                 if let Some(exec) = self.execs.get_mut(&key) {
@@ -200,6 +210,10 @@ impl Agent {
         let retained: usize = self.execs.values().map(|exec| exec.log.cost()).sum();
         let crowded = retained >= RETAINED;
         for exec in self.execs.values_mut() {
+            if exec.terminal {
+                exec.apply_size();
+                exec.hang_up_terminal(self.now);
+            }
             more |= exec.pump(&mut self.spare, crowded);
         }
         self.finish_drained();

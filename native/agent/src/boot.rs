@@ -24,6 +24,8 @@ pub struct Sandbox {
     pub oom_event: Option<OwnedFd>,
     /// The seccomp list of user processes.
     pub families: SocketFamilies,
+    /// Commands may run as uid 0 inside.
+    pub root: bool,
     /// Memory limit, in bytes; 0 when none is set.
     pub memory_bytes: u64,
 }
@@ -59,6 +61,10 @@ pub fn receive(life: &OwnedFd) -> Result<(Sandbox, OwnedFd), Fatal> {
     if next().is_ok() {
         return Err(Fatal::Boot("it has more descriptors than it says"));
     }
+    if boot.root && sys::keeps_capabilities_of_root() {
+        return Err(Fatal::Boot("root inside needs a process that loses its capabilities with uid 0"));
+    }
     let meters = Meters::open(&groups, folders);
-    Ok((Sandbox { groups, joins, meters, oom_event, families, memory_bytes: boot.memory_bytes }, spawner))
+    let (root, memory_bytes) = (boot.root, boot.memory_bytes);
+    Ok((Sandbox { groups, joins, meters, oom_event, families, root, memory_bytes }, spawner))
 }

@@ -1,6 +1,7 @@
 //! From fork to execve. Everything that needs memory is prepared before the fork; the child makes system calls only.
 
 use crate::spawn_request::{Stage, Status};
+use crate::sys;
 use caisson_seccomp::Families;
 use caisson_wire::agent::ExecStart;
 use rustix::fd::{AsRawFd, BorrowedFd};
@@ -9,7 +10,11 @@ use std::ffi::CString;
 use std::os::raw::c_char;
 
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
-const DEFAULT_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const DEFAULT_PATH: &[u8] = b"/opt/caisson/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What uid 0 inside holds, in the sandbox's user namespace: CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID, SETUID and
+/// NET_BIND_SERVICE, as in linux/capability.h.
+const ROOT_CAPABILITIES: [u32; 7] = [0, 1, 3, 5, 6, 7, 10];
 
 /// A command ready to start.
 pub struct Program<'a> {
@@ -27,6 +32,7 @@ pub struct Program<'a> {
     stdio: [Option<BorrowedFd<'a>>; 3],
     status: BorrowedFd<'a>,
     memory: Option<BorrowedFd<'a>>,
+    terminal: bool,
 }
 
 /// `_LINUX_CAPABILITY_VERSION_3` and the calling process.
@@ -44,6 +50,7 @@ impl<'a> Program<'a> {
         stdio: [Option<BorrowedFd<'a>>; 3],
         status: BorrowedFd<'a>,
         memory: Option<BorrowedFd<'a>>,
+        terminal: bool,
     ) -> Option<Self> {
         let mut strings = Vec::with_capacity(start.argv.len() + start.env.len());
         let argv = pointers(&start.argv, &mut strings)?;
@@ -62,42 +69,23 @@ impl<'a> Program<'a> {
             stdio,
             status,
             memory,
+            terminal,
         })
     }
 
     /// Forks into `group` as a child of this process's parent.
     pub fn start_in(&self, group: BorrowedFd<'_>) -> Result<(), Errno> {
-        let args = libc::clone_args {
-            flags: CLONE_INTO_CGROUP | libc::CLONE_PARENT as u64,
-            pidfd: 0,
-            child_tid: 0,
-            parent_tid: 0,
-            // With CLONE_PARENT the signal is the spawner's own: SIGCHLD.
-            exit_signal: 0,
-            stack: 0,
-            stack_size: 0,
-            tls: 0,
-            set_tid: 0,
-            set_tid_size: 0,
-            cgroup: group.as_raw_fd() as u64,
-        };
-        // SAFETY: without CLONE_VM this is a fork; the spawner has one thread, and the child only makes system calls on
-        // memory prepared before, then leaves by execve or _exit.
-        match unsafe { libc::syscall(libc::SYS_clone3, &args, size_of_val(&args)) } {
-            0 => self.become_it(),
-            pid if pid > 0 => Ok(()),
-            _ => Err(last_errno()),
-        }
+        if fork_into(group)? { self.become_it() } else { Ok(()) }
     }
 
-    fn become_it(&self) -> ! {
+    /// In the forked child: becomes the command, or tells why not.
+    pub fn become_it(&self) -> ! {
         let failed = match self.prepare() {
             Ok(()) => Status { stage: Stage::Exec, value: self.exec() },
             Err((stage, errno)) => Status { stage, value: errno },
         };
         self.report(failed);
-        // SAFETY: _exit never returns and runs no handlers.
-        unsafe { libc::_exit(127) }
+        sys::exit_now(127)
     }
 
     /// Everything before execve, in an order in which each step still has the rights it needs.
@@ -116,17 +104,38 @@ impl<'a> Program<'a> {
             let flags = libc::CLOSE_RANGE_CLOEXEC;
             done(libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, flags), Stage::Setup)?;
             done(libc::setsid().into(), Stage::Setup)?;
+            if self.terminal {
+                done(libc::ioctl(0, libc::TIOCSCTTY, 0).into(), Stage::Setup)?;
+            }
             self.limit_files()?;
             // The raw calls: glibc's would look for other threads.
             let groups = self.groups.as_ptr();
             done(libc::syscall(libc::SYS_setgroups, self.groups.len(), groups), Stage::User)?;
             done(libc::syscall(libc::SYS_setresgid, self.gid, self.gid, self.gid), Stage::User)?;
             done(libc::syscall(libc::SYS_setresuid, self.uid, self.uid, self.uid), Stage::User)?;
-            let header = CapHeader { version: 0x2008_0522, pid: 0 };
-            done(libc::syscall(libc::SYS_capset, &header, [0u32; 6].as_ptr()), Stage::User)?;
+            self.set_capabilities()?;
             done(libc::chdir(self.cwd.as_ptr()).into(), Stage::Cwd)?;
         }
         caisson_seccomp::install(self.filter).map_err(|e| (Stage::Filter, e.raw_os_error().unwrap_or(libc::EINVAL)))
+    }
+
+    /// None, but for uid 0 its few; these it loses with the uid.
+    ///
+    /// # Safety
+    /// For the forked child: system calls on memory of its own.
+    unsafe fn set_capabilities(&self) -> Result<(), (Stage, i32)> {
+        let mask: u32 = if self.uid == 0 { ROOT_CAPABILITIES.iter().map(|cap| 1 << cap).sum() } else { 0 };
+        let header = CapHeader { version: 0x2008_0522, pid: 0 };
+        let sets: [u32; 6] = [mask, mask, mask, 0, 0, 0];
+        // SAFETY: the structs have the layout of linux/capability.h, version 3; prctl takes numbers.
+        unsafe {
+            done(libc::syscall(libc::SYS_capset, &header, sets.as_ptr()), Stage::User)?;
+            for capability in ROOT_CAPABILITIES.iter().filter(|_| mask != 0) {
+                let raise = libc::PR_CAP_AMBIENT_RAISE;
+                done(libc::prctl(libc::PR_CAP_AMBIENT, raise, *capability, 0, 0).into(), Stage::User)?;
+            }
+        }
+        Ok(())
     }
 
     fn limit_files(&self) -> Result<(), (Stage, i32)> {
@@ -167,6 +176,30 @@ impl<'a> Program<'a> {
         let bytes = status.to_bytes();
         // SAFETY: writes a local buffer of its own length.
         unsafe { libc::write(self.status.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
+    }
+}
+
+/// Forks into `group` as a child of this process's parent. True in the child.
+pub fn fork_into(group: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let args = libc::clone_args {
+        flags: CLONE_INTO_CGROUP | libc::CLONE_PARENT as u64,
+        pidfd: 0,
+        child_tid: 0,
+        parent_tid: 0,
+        // With CLONE_PARENT the signal is the spawner's own: SIGCHLD.
+        exit_signal: 0,
+        stack: 0,
+        stack_size: 0,
+        tls: 0,
+        set_tid: 0,
+        set_tid_size: 0,
+        cgroup: group.as_raw_fd() as u64,
+    };
+    // SAFETY: without CLONE_VM this is a fork of a process with one thread. The child leaves by execve or _exit.
+    match unsafe { libc::syscall(libc::SYS_clone3, &args, size_of_val(&args)) } {
+        0 => Ok(true),
+        pid if pid > 0 => Ok(false),
+        _ => Err(last_errno()),
     }
 }
 

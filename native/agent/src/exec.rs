@@ -4,9 +4,10 @@ use crate::frames::HEADROOM;
 use crate::group::Group;
 use crate::log::Log;
 use crate::meters::Counters;
+use crate::pty;
 use crate::stdin::Stdin;
 use crate::sys;
-use caisson_wire::agent::{ExecReason, ExecStart, Gap, Limit, LimitHit, Overflow, agent_frame::Body};
+use caisson_wire::agent::{ExecReason, ExecStart, Gap, Limit, LimitHit, OutputFd, Overflow, Pty, agent_frame::Body};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::time::{Duration, Instant};
@@ -79,6 +80,12 @@ pub struct Exec {
     pub stdin: Stdin,
     /// Standard output and error.
     pub outputs: [OutputPipe; 2],
+    /// It has a terminal instead of pipes.
+    pub terminal: bool,
+    /// A size that the terminal has not got yet.
+    pub resize: Option<Pty>,
+    /// RLIMIT_NOFILE of its processes.
+    pub open_files: u64,
     /// Its group, until it ended.
     pub group: Option<Group>,
     /// Processes may live on.
@@ -141,8 +148,14 @@ impl Exec {
             phase: Phase::Queued,
             pid: None,
             status: None,
-            stdin: Stdin::new(start.stdin_open),
-            outputs: [OutputPipe::new(0), OutputPipe::new(1)],
+            stdin: Stdin::new(start.stdin_open || start.pty.is_some()),
+            outputs: match start.pty {
+                Some(_) => [OutputPipe::new(OutputFd::Pty), OutputPipe::new(OutputFd::Stderr)],
+                None => [OutputPipe::new(OutputFd::Stdout), OutputPipe::new(OutputFd::Stderr)],
+            },
+            terminal: start.pty.is_some(),
+            resize: None,
+            open_files: start.open_files,
             group: None,
             linger: start.linger,
             deadline: timeout.and_then(|timeout| now.checked_add(timeout)),
@@ -197,6 +210,27 @@ impl Exec {
         more
     }
 
+    /// Gives the terminal the last size that was asked for: one system call a turn, however many there were.
+    pub fn apply_size(&mut self) {
+        if let (Some(size), Some(terminal)) = (&self.resize, self.outputs.first().and_then(|pipe| pipe.fd.as_ref())) {
+            pty::resize(terminal, size);
+            self.resize = None;
+        }
+    }
+
+    /// After the client's last byte: whoever uses the terminal is told that it is gone, and it goes with its last output.
+    pub fn hang_up_terminal(&mut self, now: Instant) {
+        if self.phase != Phase::Running || !self.stdin.take_hang_up() {
+            return;
+        }
+        if let Some(terminal) = self.outputs.first().and_then(|pipe| pipe.fd.as_ref()) {
+            pty::hang_up(terminal);
+        }
+        self.signal(libc::SIGHUP, false);
+        self.signal(libc::SIGCONT, false);
+        self.drain_until.get_or_insert(now + crate::life::DRAIN);
+    }
+
     /// At the drain deadline: what is in the pipes now is still read, then they are closed.
     pub fn cut_drain(&mut self) {
         for pipe in &mut self.outputs {
@@ -208,7 +242,7 @@ impl Exec {
 
 /// The agent's end of standard output or error.
 pub struct OutputPipe {
-    /// 0 or 1, as on the wire.
+    /// As on the wire.
     number: i32,
     fd: Option<OwnedFd>,
     /// The kernel may have bytes.
@@ -227,9 +261,9 @@ pub struct OutputPipe {
 }
 
 impl OutputPipe {
-    fn new(number: i32) -> Self {
+    fn new(fd: OutputFd) -> Self {
         Self {
-            number,
+            number: fd.into(),
             fd: None,
             readable: false,
             offset: 0,
@@ -303,7 +337,7 @@ impl OutputPipe {
         };
         if self.left == Some(0) {
             // Only the end may follow; one more byte means that somebody still writes.
-            self.was_cut = !matches!(rustix::io::read(fd, &mut [0u8]), Ok(0));
+            self.was_cut = !matches!(rustix::io::read(fd, &mut [0u8]), Ok(0) | Err(Errno::IO));
             self.close();
             return 0;
         }

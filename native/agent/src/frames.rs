@@ -20,7 +20,7 @@ impl Frame {
         Self { buffer, start: 0, output_bytes: 0 }
     }
 
-    /// `Output` of `fd` (0 or 1) around `buffer[start..]`; `start` must be at least `HEADROOM`.
+    /// `Output` of `fd` (0 to 2) around `buffer[start..]`; `start` must be at least `HEADROOM`.
     pub fn output(stream: u64, seq: u64, fd: i32, offset: u64, buffer: Vec<u8>, start: usize) -> Self {
         let length = buffer.len() - start;
         let mut inner = Header::default();
@@ -131,7 +131,7 @@ mod tests {
 
         #[test]
         fn output_decodes_to_what_went_in(
-            stream: u64, seq: u64, fd in 0..2i32, offset: u64, data in prop::collection::vec(any::<u8>(), 0..70_000usize)
+            stream: u64, seq: u64, fd in 0..3i32, offset: u64, data in prop::collection::vec(any::<u8>(), 0..70_000usize)
         ) {
             let frame = Frame::output(stream, seq, fd, offset, buffer(&data), HEADROOM);
             prop_assert_eq!(frame.output_bytes, data.len());

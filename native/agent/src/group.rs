@@ -25,7 +25,10 @@ impl Group {
         })?;
         if memory_bytes > 0 && write(&v2, "memory.oom.group", b"1").is_ok() {
             // The sandbox's own limit holds in any case; this one lets the kernel name the victim.
-            let _ = write(&v2, "memory.max", memory_bytes.to_string().as_bytes());
+            // It is read back, for it may have changed since the boot.
+            let limit = number(reader(groups, "memory.max").as_ref());
+            let bytes = if limit > 0 { limit } else { memory_bytes };
+            let _ = write(&v2, "memory.max", bytes.to_string().as_bytes());
         }
         Ok(Self { name: name.to_owned(), v2, v1_memory: None })
     }
@@ -58,14 +61,23 @@ impl Group {
 
     /// Sends a signal to every process that is there now.
     pub fn signal(&self, signal: i32) {
-        let Some(fd) = reader(&self.v2, "cgroup.procs") else { return };
+        for pid in self.pids() {
+            sys::kill(pid, signal);
+        }
+    }
+
+    /// The processes that are there now.
+    pub fn pids(&self) -> Vec<i32> {
+        let Some(fd) = reader(&self.v2, "cgroup.procs") else { return Vec::new() };
         let mut text = Vec::new();
         while let Ok(1..) = rustix::io::read(&fd, rustix::buffer::spare_capacity(reserved(&mut text))) {}
-        for line in text.split(|b| *b == b'\n') {
-            if let Some(pid) = std::str::from_utf8(line).ok().and_then(|pid| pid.parse().ok()) {
-                sys::kill(pid, signal);
-            }
-        }
+        text.split(|b| *b == b'\n').filter_map(|line| std::str::from_utf8(line).ok()?.parse().ok()).collect()
+    }
+
+    /// What a further process of the group writes "0" to, when the group has memory of its own.
+    pub fn join_memory(&self) -> Result<Option<OwnedFd>, Errno> {
+        let Some(folder) = &self.v1_memory else { return Ok(None) };
+        openat(folder, "cgroup.procs", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).map(Some)
     }
 
     /// Processor time of everything that ran in it, in microseconds.

@@ -1,12 +1,16 @@
 //! From `ExecStart` to a running command.
 
 use crate::agent::Agent;
+use crate::connection::Broken;
 use crate::error::Refusal;
-use crate::exec::{ChildEnds, Exec, Phase};
+use crate::exec::{Exec, Phase};
 use crate::group::Group;
+use crate::pipes::make_pipes;
 use crate::poll::{Ready, Source};
+use crate::pty;
 use crate::spawn_request::{self, SpawnRequest, Stage, Status};
-use caisson_wire::agent::{ErrorKind, ExecStart, ExecStarted, Limit, agent_frame::Body};
+use crate::users::{self, User};
+use caisson_wire::agent::{ErrorKind, ExecStart, ExecStarted, Limit, UserAdd, agent_frame::Body};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -21,8 +25,12 @@ const MAX_GROUPS: usize = 64;
 
 impl Agent {
     /// A request to start a command. The same again changes nothing.
-    pub(crate) fn start_exec(&mut self, stream: u64, start: ExecStart) -> Result<(), Refusal> {
+    pub(crate) fn start_exec(&mut self, stream: u64, mut start: ExecStart) -> Result<(), Refusal> {
+        if !start.user.is_empty() {
+            User::named(&start.user)?.take(&mut start);
+        }
         check(&start)?;
+        self.refuse_root(start.uid)?;
         if self.execs.values().any(|exec| exec.name == start.exec) {
             return Err(Refusal::new(ErrorKind::ErrorExists, format!("exec {} is already there", start.exec)));
         }
@@ -34,6 +42,24 @@ impl Agent {
         self.execs.insert(key, Exec::new(stream, start, self.now));
         self.link.queue.push_back(key);
         self.launch_queued();
+        Ok(())
+    }
+
+    /// Whether uid 0 may be used is the policy's to say.
+    pub(crate) fn refuse_root(&self, uid: u32) -> Result<(), Refusal> {
+        if uid == 0 && !self.sandbox.root {
+            return Err(Refusal::new(ErrorKind::ErrorPermission, refused_root()));
+        }
+        Ok(())
+    }
+
+    /// `UserAdd`.
+    pub(crate) fn user_add(&mut self, stream: u64, add: &UserAdd) -> Result<(), Broken> {
+        self.refuse_used(stream)?;
+        match users::add(&add.name) {
+            Ok(info) => self.answer(stream, Body::UserInfo(info)),
+            Err(refusal) => self.answer_error(stream, refusal),
+        }
         Ok(())
     }
 
@@ -91,7 +117,7 @@ impl Agent {
                 exec.stdin.flush();
             }
             let sources = [Source::Stdout(key), Source::Stderr(key)];
-            for ((pipe, end), source) in exec.outputs.iter_mut().zip(outputs).zip(sources) {
+            for ((pipe, end), source) in exec.outputs.iter_mut().zip(outputs.into_iter().flatten()).zip(sources) {
                 self.poll.add(&end, source).map_err(|errno| refused(errno, "watch a pipe"))?;
                 pipe.open(end);
             }
@@ -106,6 +132,7 @@ impl Agent {
             families: self.sandbox.families.into(),
             has_stdin: ends.stdin.is_some(),
             has_memory: ends.memory.is_some(),
+            terminal: exec.terminal,
         };
         let mut fds: Vec<BorrowedFd<'_>> =
             vec![group.folder(), status_end.as_fd(), ends.stdout.as_fd(), ends.stderr.as_fd()];
@@ -258,6 +285,11 @@ impl Agent {
     }
 }
 
+/// The policy's no.
+pub fn refused_root() -> &'static str {
+    "the policy of this sandbox denies root (uid 0); run the command as an ordinary user"
+}
+
 enum LaunchError {
     /// The spawner does not keep up.
     Later,
@@ -289,6 +321,8 @@ fn check(start: &ExecStart) -> Result<(), Refusal> {
         "groups may be at most 64"
     } else if start.kept_bytes > 1 << 20 {
         "kept_bytes may be at most 1 MiB"
+    } else if start.pty.as_ref().is_some_and(|size| !pty::is_possible(size)) {
+        "a terminal has 1 to 4096 rows and columns"
     } else if caisson_wire::agent::Overflow::try_from(start.overflow).is_err() {
         "overflow is unknown"
     } else {
@@ -323,29 +357,4 @@ fn start_refusal(stage: Stage, errno: Errno, start: Option<&ExecStart>) -> Refus
         }
         _ => Refusal::with_errno(ErrorKind::ErrorIo, errno, format!("cannot start {command} ({stage:?})")),
     }
-}
-
-type Made = (ChildEnds, Option<OwnedFd>, [OwnedFd; 2]);
-
-/// Pipes that belong to the user, so that /dev/stdout can be opened anew.
-fn make_pipes(start: &ExecStart, memory: Option<OwnedFd>) -> Result<Made, Errno> {
-    let (stdout, stdout_end) = owned_pipe(start, true)?;
-    let (stderr, stderr_end) = owned_pipe(start, true)?;
-    let (stdin_end, stdin) = if start.stdin_open {
-        let (read, write) = owned_pipe(start, false)?;
-        (Some(read), Some(write))
-    } else {
-        (None, None)
-    };
-    Ok((ChildEnds { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end, memory }, stdin, [stdout, stderr]))
-}
-
-/// The agent's end does not block, the user's does.
-fn owned_pipe(start: &ExecStart, agent_reads: bool) -> Result<(OwnedFd, OwnedFd), Errno> {
-    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(if agent_reads { &read } else { &write }, true)?;
-    let (uid, gid) = (rustix::fs::Uid::from_raw(start.uid), rustix::fs::Gid::from_raw(start.gid));
-    // A uid that the sandbox does not map is told by the child, with a better message.
-    let _ = rustix::fs::fchown(&write, Some(uid), Some(gid));
-    Ok((read, write))
 }

@@ -8,7 +8,7 @@ use rustix::process::{WaitOptions, WaitStatus};
 use std::time::{Duration, Instant};
 
 /// How long pipes are read after the main process is gone.
-const DRAIN: Duration = Duration::from_secs(2);
+pub const DRAIN: Duration = Duration::from_secs(2);
 const FIRST_RETRY: Duration = Duration::from_millis(2);
 const LAST_RETRY: Duration = Duration::from_secs(2);
 /// A connection must say hello within this time.
@@ -21,6 +21,13 @@ pub struct Leftover {
     pause: Duration,
     /// Processes live on by the client's wish.
     pub lingers: bool,
+}
+
+impl Leftover {
+    /// Its processes.
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
 }
 
 impl Exec {
@@ -48,9 +55,16 @@ impl Agent {
             self.link.pid = None;
             return self.spawner_died(status);
         }
+        if self.sudo.doorman_pid == Some(pid) {
+            self.sudo.doorman_pid = None;
+            return self.spawner_died(status);
+        }
         if self.find_pid(pid).is_none() {
             // Whoever dies after its start said its pid before.
             self.read_all_status();
+            if self.sudo_reaped(pid, status) {
+                return;
+            }
         }
         // Anybody else is an orphan of a user process.
         let Some(key) = self.find_pid(pid) else { return };
@@ -141,6 +155,7 @@ impl Agent {
             .chain(self.oom_checks.iter().copied())
             .chain(self.next_tick)
             .chain(self.link.rebuild_at)
+            .chain(self.sudo.again_at)
             .min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
@@ -154,6 +169,7 @@ impl Agent {
         }
         self.greeting.retain(|connection| now < connection.since + GREETING);
         self.rebuild_spawner();
+        self.run_sudo_timer();
         self.run_limit_timers();
     }
 

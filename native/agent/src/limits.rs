@@ -66,7 +66,7 @@ impl Agent {
         }
     }
 
-    /// A kill of the spawner counts in the sandbox's group; no exec is to blame for it.
+    /// A kill of spawner or doorman counts in the sandbox's group; no exec is to blame for it.
     pub(crate) fn spawner_died(&mut self, status: WaitStatus) {
         let killed = status.terminating_signal() == Some(libc::SIGKILL);
         if killed && self.sandbox.v1() && self.sandbox.meters.oom_kills() > self.oom_kills_seen {

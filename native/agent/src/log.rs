@@ -82,6 +82,11 @@ impl Log {
         self.ended && self.numbered.is_empty() && self.pending.is_empty()
     }
 
+    /// The last event has its number: `last_seq` is the end of the exec.
+    pub fn is_told(&self) -> bool {
+        self.ended && self.pending.is_empty()
+    }
+
     /// Adds an event that credit does not hold back and that overtakes waiting output.
     pub fn push_event(&mut self, body: Body) {
         self.number(body);

@@ -27,6 +27,16 @@ pub enum Source {
     Stdout(u64),
     /// Standard error of an exec.
     Stderr(u64),
+    /// A connection to a port, or a watch, by its number.
+    Transfer(u64),
+    /// The socket that `sudo` connects to.
+    Door,
+    /// The channel to the doorman.
+    Doorman,
+    /// The status pipe of a command of `sudo`.
+    SudoStatus(u64),
+    /// Signals for it.
+    SudoSignals(u64),
 }
 
 const KIND_SHIFT: u32 = 56;
@@ -44,6 +54,11 @@ impl Source {
             Self::Stdin(id) => (6, id),
             Self::Stdout(id) => (7, id),
             Self::Stderr(id) => (8, id),
+            Self::Transfer(id) => (9, id),
+            Self::Door => (10, 0),
+            Self::Doorman => (11, 0),
+            Self::SudoStatus(id) => (12, id),
+            Self::SudoSignals(id) => (13, id),
         };
         kind << KIND_SHIFT | id & ID_MASK
     }
@@ -60,6 +75,11 @@ impl Source {
             6 => Self::Stdin(id),
             7 => Self::Stdout(id),
             8 => Self::Stderr(id),
+            9 => Self::Transfer(id),
+            10 => Self::Door,
+            11 => Self::Doorman,
+            12 => Self::SudoStatus(id),
+            13 => Self::SudoSignals(id),
             _ => return None,
         })
     }
@@ -94,6 +114,7 @@ impl Poll {
         use epoll::EventFlags as F;
         let flags = match source {
             Source::Stdin(_) => F::OUT | F::ET,
+            Source::Transfer(_) => F::IN | F::OUT | F::RDHUP | F::ET,
             _ => F::IN | F::RDHUP | F::ET,
         };
         epoll::add(&self.epoll, fd, epoll::EventData::new_u64(source.token()), flags)

@@ -6,7 +6,8 @@ use crate::error::Refusal;
 use crate::exec::{Exec, Phase};
 use crate::stdin::StdinError;
 use caisson_wire::agent::{
-    Ack, ClientFrame, ErrorKind, ExecReason, ExecStart, Pong, Signal, StdinData, agent_frame, client_frame::Body,
+    Ack, ClientFrame, ErrorKind, ExecReason, ExecStart, Pong, Pty, Resize, Signal, StdinData, agent_frame,
+    client_frame::Body,
 };
 
 impl Agent {
@@ -27,11 +28,16 @@ impl Agent {
             Body::StdinData(data) => self.stdin_data(stream, &data),
             Body::Ack(ack) => self.ack(stream, &ack),
             Body::Signal(signal) => self.signal(stream, &signal),
+            Body::Resize(resize) => self.resize(stream, &resize),
             Body::FileData(data) => self.file_data(stream, &data.data, data.last),
             Body::FilePut(put) => self.begin_transfer(stream, |agent| agent.put(&put)),
             Body::FileGet(get) => self.begin_transfer(stream, |agent| agent.get(&get)),
             Body::FileList(list) => self.begin_transfer(stream, |agent| agent.list(&list)),
             Body::FileChange(change) => self.begin_transfer(stream, |agent| agent.change(&change)),
+            Body::FileStat(stat) => self.file_stat(stream, &stat),
+            Body::Watch(watch) => self.begin_transfer(stream, |agent| agent.watch(&watch)),
+            Body::Dial(dial) => self.begin_transfer(stream, |agent| agent.dial(&dial)),
+            Body::UserAdd(add) => self.user_add(stream, &add),
             Body::Cancel(_) => {
                 if self.transfers.remove(stream) {
                     self.answer_error(stream, Refusal::new(ErrorKind::ErrorCancelled, "cancelled by the client"));
@@ -88,6 +94,17 @@ impl Agent {
         exec.log
             .acknowledge(ack.seq, ack.credit_bytes, &mut self.spare)
             .map_err(|beyond| protocol(&format!("event {} of stream {stream} was not sent yet", beyond.seq)))
+    }
+
+    fn resize(&mut self, stream: u64, resize: &Resize) -> Result<(), Broken> {
+        let size = Pty { rows: resize.rows, cols: resize.cols };
+        if !crate::pty::is_possible(&size) {
+            return Err(protocol("a terminal has 1 to 4096 rows and columns"));
+        }
+        if let Some(exec) = self.exec_of(stream).filter(|exec| exec.terminal) {
+            exec.resize = Some(size);
+        }
+        Ok(())
     }
 
     fn signal(&mut self, stream: u64, signal: &Signal) -> Result<(), Broken> {

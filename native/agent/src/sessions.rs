@@ -88,7 +88,7 @@ impl Agent {
             .map(|exec| ExecState {
                 stream: exec.stream,
                 exec: exec.name.clone(),
-                ended: exec.phase == crate::exec::Phase::Ended,
+                ended: exec.log.is_told(),
                 first_seq: exec.log.first_seq(),
                 last_seq: exec.log.last_seq(),
                 stdin_received: exec.stdin.received(),

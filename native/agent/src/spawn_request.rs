@@ -43,6 +43,9 @@ pub struct SpawnRequest {
     /// A descriptor to join a memory group is there.
     #[prost(bool, tag = "4")]
     pub has_memory: bool,
+    /// Standard input is a terminal that the session takes.
+    #[prost(bool, tag = "5")]
+    pub terminal: bool,
 }
 
 const INLINE: u8 = 0;

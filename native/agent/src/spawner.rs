@@ -20,15 +20,7 @@ pub const CHANNEL: i32 = 3;
 ///
 /// One that the agent forked has the agent's system call filter already.
 pub fn run(channel: OwnedFd, filtered: bool) -> Result<(), Fatal> {
-    sys::forbid_dumping().or_fatal("become unreachable")?;
-    sys::reset_signals();
-    sys::set_soft_data_limit(None);
-    // Children set their own credentials; an ambient set would outlive an exec that does not.
-    let _ = rustix::thread::clear_ambient_capability_set();
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
-    limit(Resource::Core, 0);
-    limit(Resource::Memlock, 64 << 10);
-    limit(Resource::Rtprio, 0);
+    prepare_for_children().or_fatal("become unreachable")?;
     become_child_of_agent().or_fatal("become a child of process 1")?;
     if !filtered {
         caisson_seccomp::install(caisson_seccomp::agent()).map_err(Fatal::Filter)?;
@@ -38,6 +30,20 @@ pub fn run(channel: OwnedFd, filtered: bool) -> Result<(), Fatal> {
     while let Some((request, fds)) = spawn_request::receive(&channel).or_fatal("receive a request")? {
         spawn(&request, &fds);
     }
+    Ok(())
+}
+
+/// What commands inherit.
+pub fn prepare_for_children() -> Result<(), Errno> {
+    sys::forbid_dumping()?;
+    sys::reset_signals();
+    sys::set_soft_data_limit(None);
+    // Children set their own credentials; an ambient set would outlive an exec that does not.
+    let _ = rustix::thread::clear_ambient_capability_set();
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    limit(Resource::Core, 0);
+    limit(Resource::Memlock, 64 << 10);
+    limit(Resource::Rtprio, 0);
     Ok(())
 }
 
@@ -71,7 +77,8 @@ fn spawn(request: &spawn_request::SpawnRequest, fds: &[OwnedFd]) {
     let stdin = request.has_stdin.then(|| fds.next()).flatten();
     let memory = request.has_memory.then(|| fds.next()).flatten();
     let Some(program) = request.start.as_ref().and_then(|start| {
-        Program::new(start, families(request.families), [stdin, Some(stdout), Some(stderr)], status, memory)
+        let stdio = [stdin, Some(stdout), Some(stderr)];
+        Program::new(start, families(request.families), stdio, status, memory, request.terminal)
     }) else {
         return report(status, Stage::Exec, libc::EINVAL);
     };
@@ -80,7 +87,8 @@ fn spawn(request: &spawn_request::SpawnRequest, fds: &[OwnedFd]) {
     }
 }
 
-fn families(families: i32) -> Families {
+/// The list of user processes.
+pub fn families(families: i32) -> Families {
     match SocketFamilies::try_from(families) {
         Ok(SocketFamilies::FamiliesInet) => Families::Inet,
         Ok(SocketFamilies::FamiliesInet6) => Families::Inet6,

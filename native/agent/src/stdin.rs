@@ -29,6 +29,8 @@ pub struct Stdin {
     closed: bool,
     used: bool,
     tell: bool,
+    /// The client's last byte was written, and nobody acted on it.
+    ended: bool,
     /// The kernel may have room.
     pub writable: bool,
 }
@@ -45,6 +47,7 @@ impl Stdin {
             closed: !open,
             used: open,
             tell: false,
+            ended: false,
             writable: false,
         }
     }
@@ -92,6 +95,7 @@ impl Stdin {
             let (front, _) = self.buffer.as_slices();
             if front.is_empty() {
                 if self.eof {
+                    self.ended = true;
                     self.close();
                 }
                 return;
@@ -120,6 +124,11 @@ impl Stdin {
         self.pipe = None;
         self.buffer = VecDeque::new();
         self.closed = true;
+    }
+
+    /// True once, when all that the client typed is written and it said that nothing follows.
+    pub fn take_hang_up(&mut self) -> bool {
+        std::mem::take(&mut self.ended)
     }
 
     /// A new connection is told where it stands.

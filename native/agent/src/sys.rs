@@ -55,6 +55,29 @@ pub fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>], flags: Send
     Ok(())
 }
 
+/// Writes what a stream socket takes; never raises SIGPIPE.
+pub fn send_some(socket: impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
+    rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+}
+
+/// False when the process that connected is known to be gone.
+pub fn peer_lives(socket: impl AsFd) -> bool {
+    const SO_PEERPIDFD: i32 = 77;
+    let mut fd: libc::c_int = -1;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the pointers are to locals of the length told.
+    let got = unsafe { libc::getsockopt(socket, libc::SOL_SOCKET, SO_PEERPIDFD, (&raw mut fd).cast(), &mut length) };
+    if got < 0 {
+        // A kernel before 6.5 has no such question; a process that is gone has no descriptor.
+        return last_errno() == Errno::NOPROTOOPT;
+    }
+    // SAFETY: the kernel just made it; nobody else owns it.
+    let pidfd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let mut poll = [rustix::event::PollFd::new(&pidfd, rustix::event::PollFlags::IN)];
+    rustix::event::poll(&mut poll, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
+}
+
 fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
@@ -100,6 +123,52 @@ pub fn child_signals() -> Result<OwnedFd, Errno> {
     }
 }
 
+/// True when a change from uid 0 to another leaves the capabilities as they are.
+pub fn keeps_capabilities_of_root() -> bool {
+    // SAFETY: asks for a number.
+    let bits = unsafe { libc::prctl(libc::PR_GET_SECUREBITS, 0, 0, 0, 0) };
+    bits < 0 || bits & libc::SECBIT_NO_SETUID_FIXUP != 0
+}
+
+/// Blocks the signals and returns a descriptor that tells of them.
+pub fn take_signals(signals: &[i32]) -> Result<OwnedFd, Errno> {
+    // SAFETY: a zeroed sigset_t is valid memory for sigemptyset and sigaddset; the pointers live for the calls.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in signals {
+            libc::sigaddset(&mut set, *signal);
+        }
+        if libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) != 0 {
+            return Err(last_errno());
+        }
+        let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 { Err(last_errno()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+}
+
+/// The next signal of such a descriptor.
+pub fn next_signal(signals: &OwnedFd) -> Option<u8> {
+    let mut record = [0u8; size_of::<libc::signalfd_siginfo>()];
+    match rustix::io::read(signals, &mut record) {
+        // The number stands first, in the machine's order.
+        Ok(1..) => u8::try_from(u32::from_ne_bytes(*record.first_chunk()?)).ok(),
+        _ => None,
+    }
+}
+
+/// Ends this process by a signal; returns when it is one that does not end a process.
+pub fn die_of(signal: i32) {
+    // SAFETY: plain calls on local memory.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut set);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
+        libc::raise(signal);
+    }
+}
+
 /// Default dispositions and an empty mask, as a new program expects them.
 pub fn reset_signals() {
     // SAFETY: plain calls on local memory. Numbers that cannot be set (KILL, STOP) answer an error, ignored. The raw call,
@@ -116,11 +185,38 @@ pub fn reset_signals() {
     }
 }
 
+/// The other end of a terminal, by its master.
+pub fn terminal_peer(master: impl AsFd) -> Result<OwnedFd, Errno> {
+    let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
+    // SAFETY: TIOCGPTPEER takes open flags and returns a new descriptor or an error.
+    let fd = unsafe { libc::ioctl(master.as_fd().as_raw_fd(), libc::TIOCGPTPEER, flags) };
+    if fd < 0 {
+        return Err(last_errno());
+    }
+    // SAFETY: the kernel just made it; nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Sends a signal to the foreground of a terminal, by its master.
+pub fn signal_foreground(master: impl AsFd, signal: i32) {
+    const TIOCSIG: libc::c_ulong = 0x4004_5436;
+    // SAFETY: TIOCSIG takes a number.
+    unsafe { libc::ioctl(master.as_fd().as_raw_fd(), TIOCSIG, signal) };
+}
+
 /// Sends a signal by number; a process that is gone is no error.
 pub fn kill(pid: i32, signal: i32) {
     if pid > 0 {
         // SAFETY: kill takes two integers.
         unsafe { libc::kill(pid, signal) };
+    }
+}
+
+/// Sends a signal to the process group that a session began with.
+pub fn kill_session(leader: i32, signal: i32) {
+    if leader > 1 {
+        // SAFETY: kill takes two integers.
+        unsafe { libc::kill(-leader, signal) };
     }
 }
 

@@ -186,7 +186,8 @@ fn enter(folder: &OwnedFd, name: &[u8]) -> Result<Option<OwnedFd>, Errno> {
     }
 }
 
-fn entry_of(path: Vec<u8>, kind: Kind, stat: &Stat, target: Vec<u8>) -> FileEntry {
+/// What a listing tells of one entry.
+pub fn entry_of(path: Vec<u8>, kind: Kind, stat: &Stat, target: Vec<u8>) -> FileEntry {
     let nanos = |seconds: i64, nanos: u64| seconds.max(0).unsigned_abs().saturating_mul(1_000_000_000) + nanos;
     let file_type = match kind {
         Kind::RegularFile => FileType::Regular,

@@ -293,3 +293,70 @@ fn a_transfer_does_not_hold_up_execs() {
     client.send(stream, client_frame::Body::FileGet(request));
     assert_eq!(client.sh("echo meanwhile").text(), "meanwhile\n");
 }
+
+fn stat(client: &mut Client, path: &[u8]) -> Result<FileEntry, ErrorKind> {
+    let stream = client.stream();
+    client.send(stream, client_frame::Body::FileStat(FileStat { path: path.to_vec() }));
+    match client.read_of(stream).body.unwrap() {
+        Body::FileEntries(mut entries) => {
+            assert!(entries.last && entries.entries.len() == 1);
+            Ok(entries.entries.remove(0))
+        }
+        Body::Error(error) => Err(error.kind()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn one_entry_is_told_without_following_links() {
+    let Some(mut world) = world() else { return };
+    let mut client = world.client();
+    put(&mut client, put_request(&world.path("f")), b"12345").unwrap();
+    symlink("f", world.folder.join("link")).unwrap();
+    let entry = stat(&mut client, &world.path("f")).unwrap();
+    assert_eq!((entry.size, entry.mode, entry.r#type(), entry.path.len()), (5, 0o640, FileType::Regular, 0));
+    assert!(entry.mtime_nanos > 0 && entry.links == 1);
+    let entry = stat(&mut client, &world.path("link")).unwrap();
+    assert_eq!((entry.r#type(), entry.target), (FileType::Symlink, b"f".to_vec()));
+    assert_eq!(stat(&mut client, b"/").unwrap().r#type(), FileType::Directory);
+    assert_eq!(stat(&mut client, &world.path("none")), Err(ErrorKind::ErrorNotFound));
+    assert_eq!(stat(&mut client, b"/proc/1/status"), Err(ErrorKind::ErrorPermission));
+    assert!(stat(&mut client, &world.path("link/x")).is_err());
+}
+
+#[test]
+fn attributes_are_set_on_files_and_folders_only() {
+    let Some(mut world) = world() else { return };
+    let mut client = world.client();
+    put(&mut client, put_request(&world.path("f")), b"x").unwrap();
+    put(&mut client, put_request(&world.path("two")), b"x").unwrap();
+    std::fs::hard_link(world.folder.join("two"), world.folder.join("names")).unwrap();
+    symlink("f", world.folder.join("link")).unwrap();
+    let set = |path: &str| SetAttributes { path: world.path(path), ..SetAttributes::default() };
+    let mut change = |request: SetAttributes| change(&mut client, Change::SetAttributes(request));
+    let all = SetAttributes {
+        mode: Some(0o1751),
+        uid: Some(1234),
+        gid: Some(4321),
+        mtime_nanos: Some(1_500_000_000_123_456_789),
+        ..set("f")
+    };
+    change(all).unwrap();
+    let meta = || std::fs::metadata(world.folder.join("f")).unwrap();
+    assert_eq!((meta().mode() & 0o7777, meta().uid(), meta().gid()), (0o1751, 1234, 4321));
+    assert_eq!((meta().mtime(), meta().mtime_nsec()), (1_500_000_000, 123_456_789));
+    change(SetAttributes { mode: Some(0o600), ..set("f") }).unwrap();
+    assert_eq!((meta().mode() & 0o7777, meta().uid(), meta().mtime()), (0o600, 1234, 1_500_000_000));
+    for (request, kind) in [
+        (SetAttributes { mode: Some(0o4755), ..set("f") }, ErrorKind::ErrorInvalid),
+        (SetAttributes { mode: Some(0o2755), ..set("f") }, ErrorKind::ErrorInvalid),
+        (SetAttributes { uid: Some(65_533), ..set("f") }, ErrorKind::ErrorInvalid),
+        (SetAttributes { gid: Some(u32::MAX), ..set("f") }, ErrorKind::ErrorInvalid),
+        (SetAttributes { mode: Some(0o777), ..set("link") }, ErrorKind::ErrorNotRegular),
+        (SetAttributes { uid: Some(USER), ..set("names") }, ErrorKind::ErrorNotRegular),
+        (SetAttributes { mode: Some(0o777), ..set("none") }, ErrorKind::ErrorNotFound),
+    ] {
+        assert_eq!(change(request.clone()), Err(kind), "{request:?}");
+    }
+    assert_eq!((meta().mode() & 0o7777, meta().uid()), (0o600, 1234));
+}

@@ -210,3 +210,90 @@ fn a_process_that_floods_with_orphans_is_reaped() {
         client.run(shell(script)).unwrap().text().trim() == "0"
     }));
 }
+
+/// Numbers without a pattern, the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+
+    fn number(&mut self) -> u64 {
+        let bits = self.roll(64);
+        (self.roll(1 << 31) << 33 | self.roll(1 << 31) << 2 | self.roll(4)) >> bits
+    }
+
+    fn text(&mut self, world: &World) -> Vec<u8> {
+        let known =
+            [&b"/"[..], b"/proc/1/mem", b"/dev/ptmx", b"/etc/passwd", b"root", b"sandbox", b"", b"/work/../etc"];
+        match self.roll(4) {
+            0 => world.path(["", "a", "a/b", "link", "none/x"][self.roll(5) as usize]),
+            1 => known[self.roll(8) as usize].to_vec(),
+            2 => [b"/".to_vec(), vec![b'x'; self.roll(9000) as usize]].concat(),
+            _ => (0..self.roll(40)).map(|_| self.roll(256) as u8).collect(),
+        }
+    }
+
+    fn body(&mut self, world: &World) -> Body {
+        let some = |dice: &mut Self| (dice.roll(2) == 0).then(|| dice.number() as u32);
+        match self.roll(8) {
+            0 => Body::Watch(Watch { path: self.text(world), recursive: self.roll(2) == 0 }),
+            1 => Body::Dial(Dial { port: self.number() as u32, credit_bytes: self.number() }),
+            2 => Body::FileStat(FileStat { path: self.text(world) }),
+            3 => Body::Resize(Resize { rows: 1 + self.roll(4096) as u32, cols: 1 + self.roll(4096) as u32 }),
+            4 => Body::Cancel(Cancel {}),
+            5 => {
+                let pty = (self.roll(2) == 0).then(|| Pty { rows: self.number() as u32, cols: 80 });
+                let (uid, gid) = (self.number() as u32, self.number() as u32);
+                Body::ExecStart(ExecStart { user: self.text(world), pty, uid, gid, ..command(&["true"]) })
+            }
+            6 => Body::UserAdd(UserAdd { name: self.text(world) }),
+            _ => {
+                let (path, mtime_nanos) = (self.text(world), Some(self.number()));
+                let (mode, uid, gid) = (some(self), some(self), some(self));
+                let change = file_change::Change::SetAttributes(SetAttributes { path, mode, uid, gid, mtime_nanos });
+                Body::FileChange(FileChange { change: Some(change) })
+            }
+        }
+    }
+}
+
+#[test]
+fn requests_without_sense_are_answered_or_refused_one_by_one() {
+    let Some(mut world) = world() else { return };
+    std::fs::create_dir_all(world.folder.join("a/b")).unwrap();
+    std::os::unix::fs::symlink("/etc", world.folder.join("link")).unwrap();
+    let mut dice = Dice(42);
+    for round in 0..40 {
+        let mut client = world.client();
+        let mut streams = vec![client.stream()];
+        for _ in 0..50 {
+            // Some go to streams that are in use, which may end the connection.
+            let stream =
+                if dice.roll(60) == 0 { streams[dice.roll(streams.len() as u64) as usize] } else { client.stream() };
+            streams.push(stream);
+            let body = dice.body(&world);
+            let mut bytes = Vec::new();
+            encode_frame(&ClientFrame { stream, body: Some(body) }, &mut bytes);
+            if client.socket.write_all(&bytes).is_err() {
+                break;
+            }
+        }
+        let mut bytes = Vec::new();
+        encode_frame(&ClientFrame { stream: 0, body: Some(Body::Ping(Ping { value: round })) }, &mut bytes);
+        let _ = client.socket.write_all(&bytes);
+        loop {
+            match client.read().map(|frame| frame.body.unwrap()) {
+                Some(agent_frame::Body::Pong(pong)) if pong.value == round => break,
+                Some(agent_frame::Body::Error(error)) if error.kind() == ErrorKind::ErrorProtocol => break,
+                Some(_) => {}
+                None => break,
+            }
+        }
+        assert!(world.is_alive());
+    }
+    // The agent itself was never changed by a request.
+    well(&mut world);
+}

@@ -12,7 +12,7 @@ use std::time::Duration;
 const HOG: &str = "exec tail /dev/zero";
 
 fn small() -> Limits {
-    Limits { memory_bytes: 48 << 20, pids: 64, cpu_quota_micros: None, v1: true }
+    Limits { memory_bytes: 48 << 20, pids: 64, ..Limits::default() }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 use crate::error::{Doing, Error, Result};
 use crate::sys;
+use crate::upgrade::{HierarchyState, LauncherState, Legacy};
 use caisson_wire::launcher as wire;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -16,14 +17,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 const TOP: &str = "caisson";
 const SYSTEM: &str = "caisson/system";
 /// Where spawners live on v2, beside the groups of execs: a name that no exec can have.
-const SPAWNER: &str = "spawner.leaf";
+pub(crate) const SPAWNER: &str = "spawner.leaf";
 /// Controllers that limit a sandbox, in the order in which `Boot` carries their folders.
 const LIMITING: [&str; 3] = ["memory", "pids", "cpu"];
 /// Controllers that programs look at to learn their limits.
 const VIEWED: [&str; 5] = ["memory", "cpu", "cpuacct", "cpuset", "pids"];
 /// How often something is tried again that another launcher's end can cross.
 const RACES: usize = 16;
-const PERIOD_MICROS: u64 = 100_000;
+pub(crate) const PERIOD_MICROS: u64 = 100_000;
 /// The highest weight a group can have; `system` has ten times as much.
 const MAX_WEIGHT: u64 = 1000;
 
@@ -62,24 +63,24 @@ pub struct SandboxCgroups {
     pub oom_event: Option<OwnedFd>,
 }
 
-fn write_at(dir: BorrowedFd<'_>, path: &str, value: &str) -> io::Result<()> {
+pub(crate) fn write_at(dir: BorrowedFd<'_>, path: &str, value: &str) -> io::Result<()> {
     let file = rustix::fs::openat(dir, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::io::write(&file, value.as_bytes())?;
     Ok(())
 }
 
-fn read_at(dir: BorrowedFd<'_>, path: &str) -> io::Result<String> {
+pub(crate) fn read_at(dir: BorrowedFd<'_>, path: &str) -> io::Result<String> {
     let file = rustix::fs::openat(dir, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut text = String::new();
     io::Read::read_to_string(&mut std::fs::File::from(file), &mut text)?;
     Ok(text)
 }
 
-fn number_at(dir: BorrowedFd<'_>, path: &str) -> Option<u64> {
+pub(crate) fn number_at(dir: BorrowedFd<'_>, path: &str) -> Option<u64> {
     read_at(dir, path).ok()?.trim().parse().ok()
 }
 
-fn field(text: &str, key: &str) -> Option<u64> {
+pub(crate) fn field(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
@@ -111,6 +112,29 @@ impl Cgroups {
             }
         }
         outcome.map(|()| cgroups)
+    }
+
+    /// Names the hierarchies for the launcher that comes after.
+    pub fn hand_on(&self, state: &mut LauncherState) {
+        use std::os::fd::AsRawFd;
+        let hierarchy = |h: &Hierarchy| HierarchyState {
+            root: h.root.as_raw_fd(),
+            controllers: h.controllers.clone(),
+            origin: h.origin.clone(),
+        };
+        state.v1 = self.v1.iter().map(hierarchy).collect();
+        state.v2 = Some(hierarchy(&self.v2));
+        state.limits_in_v1 = self.limits_in_v1;
+    }
+
+    /// Takes the hierarchies over, in which the launcher is already.
+    pub fn resume(legacy: &mut Legacy) -> Result<Self> {
+        let mut hierarchy = |h: HierarchyState| -> Result<Hierarchy> {
+            Ok(Hierarchy { controllers: h.controllers, root: legacy.heirs.take(h.root)?, origin: h.origin })
+        };
+        let v1 = std::mem::take(&mut legacy.state.v1).into_iter().map(&mut hierarchy).collect::<Result<_>>()?;
+        let v2 = hierarchy(legacy.state.v2.take().unwrap_or_default())?;
+        Ok(Self { v1, v2, limits_in_v1: legacy.state.limits_in_v1 })
     }
 
     fn find() -> Result<Self> {
@@ -194,12 +218,17 @@ impl Cgroups {
         Ok(())
     }
 
+    /// The v2 hierarchy.
+    pub(crate) fn v2(&self) -> BorrowedFd<'_> {
+        self.v2.root.as_fd()
+    }
+
     /// Whether limits are in v1 hierarchies.
     pub fn limits_in_v1(&self) -> bool {
         self.limits_in_v1
     }
 
-    fn v1_of(&self, controller: &str) -> Option<BorrowedFd<'_>> {
+    pub(crate) fn v1_of(&self, controller: &str) -> Option<BorrowedFd<'_>> {
         self.v1.iter().find(|h| h.has(controller)).map(|h| h.root.as_fd())
     }
 
@@ -212,11 +241,11 @@ impl Cgroups {
     }
 
     /// The hierarchy that carries this controller's files, v1 or v2.
-    fn root_of(&self, controller: &str) -> Option<BorrowedFd<'_>> {
+    pub(crate) fn root_of(&self, controller: &str) -> Option<BorrowedFd<'_>> {
         if self.limits_in_v1 { self.v1_of(controller) } else { Some(self.v2.root.as_fd()) }
     }
 
-    fn set(&self, controller: &str, path: &str, file: &str, value: &str) -> Result<()> {
+    pub(crate) fn set(&self, controller: &str, path: &str, file: &str, value: &str) -> Result<()> {
         let Some(root) = self.root_of(controller) else {
             return Err(Error::new(wire::ErrorKind::ErrorNotSupported, format!("no {controller} controller")));
         };
@@ -231,7 +260,7 @@ impl Cgroups {
         }
     }
 
-    fn set_cpu_quota(&self, path: &str, cpu_millis: u64) -> Result<()> {
+    pub(crate) fn set_cpu_quota(&self, path: &str, cpu_millis: u64) -> Result<()> {
         let quota = cpu_millis * PERIOD_MICROS / 1000;
         if self.limits_in_v1 {
             let quota = if cpu_millis == 0 { "-1".into() } else { quota.to_string() };
@@ -242,7 +271,7 @@ impl Cgroups {
         }
     }
 
-    fn set_memory(&self, path: &str, bytes: u64) -> Result<()> {
+    pub(crate) fn set_memory(&self, path: &str, bytes: u64) -> Result<()> {
         if !self.limits_in_v1 {
             let value = if bytes == 0 { "max".into() } else { bytes.to_string() };
             self.set("memory", path, "memory.max", &value)?;
@@ -264,7 +293,7 @@ impl Cgroups {
         Ok(())
     }
 
-    fn set_pids(&self, path: &str, pids: u64) -> Result<()> {
+    pub(crate) fn set_pids(&self, path: &str, pids: u64) -> Result<()> {
         let value = if pids == 0 { "max".into() } else { pids.to_string() };
         self.set("pids", path, "pids.max", &value)
     }
@@ -391,8 +420,10 @@ impl Cgroups {
         }
     }
 
-    fn limit_io(&self, path: &str, rate: u64, device: &str) -> Result<()> {
+    /// Zero means no limit.
+    pub(crate) fn limit_io(&self, path: &str, rate: u64, device: &str) -> Result<()> {
         if !self.limits_in_v1 {
+            let rate = if rate == 0 { "max".into() } else { rate.to_string() };
             return self.set("io", path, "io.max", &format!("{device} rbps={rate} wbps={rate}")).map_err(|e| {
                 Error { kind: wire::ErrorKind::ErrorNotSupported, ..e }
                     .remedy("this host's cgroup v2 has no io controller: leave the I/O rate out")
@@ -563,7 +594,7 @@ fn inherit_cpuset(root: BorrowedFd<'_>, path: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn children(root: BorrowedFd<'_>, path: &str) -> Vec<String> {
+pub(crate) fn children(root: BorrowedFd<'_>, path: &str) -> Vec<String> {
     let Ok(folder) = open_folder(root, path) else { return Vec::new() };
     let Ok(entries) = rustix::fs::Dir::read_from(&folder) else { return Vec::new() };
     entries

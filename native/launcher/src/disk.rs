@@ -8,7 +8,9 @@
 
 use crate::error::{Doing, Error, Result};
 use crate::project::{Folder, Projects};
+use crate::store::{allocated, unnamed};
 use crate::sys;
+use crate::upgrade::{LauncherState, Legacy};
 use caisson_wire::launcher as wire;
 use rustix::fs::{Mode, OFlags};
 use std::io;
@@ -17,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
 
 const LOOP_CTL_GET_FREE: u64 = 0x4C82;
 const LOOP_CONFIGURE: u64 = 0x4C0A;
@@ -25,6 +28,15 @@ const LO_FLAGS_AUTOCLEAR: u32 = 4;
 pub const SIZES: std::ops::RangeInclusive<u64> = 4 << 20..=1 << 40;
 /// Changes when the layout of a blank does.
 const LAYOUT: u32 = 1;
+/// Free bytes that the disk of the state folder must keep.
+const KEEP_FREE: u64 = 512 << 20;
+/// How `mke2fs` makes a sandbox's disk, which never outlives a crash of the machine.
+pub const OPTIONS: [&str; 4] = [
+    "-O",
+    "^has_journal,^resize_inode,^metadata_csum,uninit_bg,sparse_super2,^64bit,^orphan_file",
+    "-E",
+    "lazy_itable_init=1,packed_meta_blocks=1,num_backup_sb=0,nodiscard,root_owner=0:0",
+];
 /// Mounted copies of the last used shape that are kept ready.
 const STOCK: usize = 6;
 
@@ -43,8 +55,12 @@ pub struct Disk {
     pub mount: OwnedFd,
     /// `major:minor` of the loop device; `None` when it is a folder.
     pub device: Option<String>,
-    shape: Shape,
-    folder: Option<Folder>,
+    /// The image behind the device.
+    pub image: Option<OwnedFd>,
+    /// What it was made with.
+    pub shape: Shape,
+    /// The folder, when it is one, with its owners as seen inside.
+    pub folder: Option<Folder>,
 }
 
 /// Which disk is wanted.
@@ -69,6 +85,7 @@ impl Disk {
     /// Removes it; false when something of it is left. The last reference to an image takes mount, device and file along.
     pub fn clear(self) -> bool {
         drop(self.mount);
+        drop(self.image);
         self.folder.is_none_or(|folder| folder.remove().is_ok())
     }
 }
@@ -98,7 +115,8 @@ struct LoopConfig {
     reserved: [u64; 8],
 }
 
-/// Makes disks; owned by one thread.
+/// Makes disks.
+#[derive(Clone)]
 pub struct Maker {
     folder: PathBuf,
 }
@@ -114,20 +132,25 @@ impl Maker {
     /// A fresh disk.
     pub fn make(&self, shape: Shape) -> Result<Disk> {
         let blank = self.blank(shape)?;
-        let image = self.copy(&blank).doing(|| format!("copy the blank disk {}", blank.display()))?;
-        let (device, number) = attach_loop(&image).doing(|| "attach a loop device".into()).map_err(|e| {
-            e.remedy("the loop module must be loaded and /dev/loop-control present; in a container grant /dev/loop*")
-        })?;
-        let source = std::ffi::CString::new(format!("/dev/loop{number}")).unwrap_or_default();
-        let mount = sys::NewFs::open(c"ext4")
-            .and_then(|fs| fs.set(c"source", &source))
-            .and_then(|fs| fs.flag(c"noinit_itable"))
-            .and_then(|fs| fs.flag(c"nobarrier"))
-            .and_then(|fs| fs.mount(sys::ATTR_NOSUID | sys::ATTR_NODEV))
-            .doing(|| format!("mount /dev/loop{number} as ext4"))?;
-        // The mount keeps the device open; ours may go.
-        drop(device);
-        Ok(Disk { mount, device: Some(format!("7:{number}")), shape, folder: None })
+        let from = rustix::fs::open(&blank, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .doing(|| format!("open the blank disk {}", blank.display()))?;
+        self.start_with(&from, shape, None)
+    }
+
+    /// A disk that begins as a copy of this image, where the host has room for it. Grown when more bytes are wanted.
+    pub fn copy_of(&self, from: &OwnedFd, shape: Shape) -> Result<Disk> {
+        self.start_with(from, shape, Some(&self.folder))
+    }
+
+    fn start_with(&self, from: &OwnedFd, shape: Shape, room: Option<&Path>) -> Result<Disk> {
+        let image = unnamed(&self.folder).doing(|| format!("make a file in {}", self.folder.display()))?;
+        copy_sparse(from, &image, room)?;
+        let grown = grow(&image, shape.bytes)?;
+        let (mount, device) = mount_image(&image, false, false)?;
+        if grown {
+            check_inodes(&mount, shape)?;
+        }
+        Ok(Disk { mount, device: Some(device), image: Some(image), shape, folder: None })
     }
 
     /// The blank of this shape, made when it is not there.
@@ -146,7 +169,11 @@ impl Maker {
         let tree = self.folder.join(format!("tree-{unique}"));
         let image = self.folder.join(format!("new-{unique}"));
         let _ = std::fs::remove_dir_all(&tree);
-        let made = plant(&tree).doing(|| format!("make {}", tree.display())).and_then(|()| mkfs(shape, &tree, &image));
+        let made = plant(&tree).doing(|| format!("make {}", tree.display())).and_then(|()| {
+            let file = std::fs::File::create(&image).doing(|| format!("make {}", image.display()))?;
+            file.set_len(shape.bytes).doing(|| format!("size {}", image.display()))?;
+            mke2fs(shape, &image, &OPTIONS, Some(&tree))
+        });
         let _ = std::fs::remove_dir_all(&tree);
         let made = made.and_then(|()| std::fs::rename(&image, path).doing(|| format!("name {}", path.display())));
         if made.is_err() {
@@ -154,24 +181,147 @@ impl Maker {
         }
         made
     }
+}
 
-    /// Copies what is allocated into an unnamed file.
-    fn copy(&self, blank: &Path) -> io::Result<OwnedFd> {
-        let from = std::fs::File::open(blank)?;
-        let size = from.metadata()?.len();
-        let to =
-            rustix::fs::open(&self.folder, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)?;
-        if rustix::fs::ioctl_ficlone(&to, &from).is_ok() {
-            return Ok(to);
+/// Refuses when the disk of `folder` would be left with less room than must stay, after so many bytes more.
+pub fn spare(folder: &Path, bytes: u64) -> Result<()> {
+    let stat = rustix::fs::statvfs(folder).doing(|| "ask for free disk".into())?;
+    let free = stat.f_bavail * stat.f_frsize;
+    if free >= KEEP_FREE.saturating_add(bytes) {
+        return Ok(());
+    }
+    let more = if bytes > 0 { format!(" after the {} MiB that are needed", bytes >> 20) } else { String::new() };
+    Err(Error::new(
+        wire::ErrorKind::ErrorNoCapacity,
+        format!("the host's disk has {} MiB free, below the {} MiB that must stay{more}", free >> 20, KEEP_FREE >> 20),
+    )
+    .remedy("make room on the disk of the state folder"))
+}
+
+/// Copies what is allocated of an image into an empty file; shares it where the file system can. Where it cannot, the disk
+/// of `room` must have room for it.
+pub fn copy_sparse(from: &OwnedFd, to: &OwnedFd, room: Option<&Path>) -> Result<()> {
+    if rustix::fs::ioctl_ficlone(to, from).is_ok() {
+        return Ok(());
+    }
+    room.map_or(Ok(()), |folder| spare(folder, allocated(from)))?;
+    copy_data(from, to).doing(|| "copy the image of a disk".into())
+}
+
+/// Copies the bytes of a file into an empty one; holes stay holes.
+pub fn copy_data(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
+    let size = rustix::fs::fstat(from)?.st_size as u64;
+    rustix::fs::ftruncate(to, size)?;
+    let mut at = 0;
+    while at < size {
+        let start = match rustix::fs::seek(from, rustix::fs::SeekFrom::Data(at)) {
+            Err(rustix::io::Errno::NXIO) => break,
+            other => other?,
+        };
+        let end = rustix::fs::seek(from, rustix::fs::SeekFrom::Hole(start))?;
+        copy_range(from.as_fd(), to.as_fd(), start, end)?;
+        at = end;
+    }
+    Ok(())
+}
+
+/// Makes the file system of an image larger; false when it is large enough.
+fn grow(image: &OwnedFd, bytes: u64) -> Result<bool> {
+    let size = rustix::fs::fstat(image).doing(|| "ask for the size of an image".into())?.st_size as u64;
+    if bytes <= size {
+        return Ok(false);
+    }
+    check(image, "-y")?;
+    rustix::fs::ftruncate(image, bytes).doing(|| "make an image larger".into())?;
+    let output = Command::new("/usr/sbin/resize2fs")
+        .env_clear()
+        .arg("-f")
+        .arg(path_of(image))
+        .output()
+        .doing(|| "run resize2fs".into())
+        .map_err(|e| e.remedy("install e2fsprogs"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last = said.trim().lines().last().unwrap_or_default().to_string();
+        return Err(Error::new(wire::ErrorKind::ErrorSetup, format!("resize2fs could not make a disk larger: {last}")));
+    }
+    Ok(true)
+}
+
+/// A file system gets inodes with each part by which it grows.
+fn check_inodes(mount: &OwnedFd, shape: Shape) -> Result<()> {
+    let inodes = rustix::fs::fstatvfs(mount).doing(|| "ask for the inodes of a disk".into())?.f_files;
+    if inodes <= shape.inodes {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "a disk of {} bytes that grew from a snapshot has {inodes} inodes: ask for that many",
+        shape.bytes
+    )))
+}
+
+/// Mounts an image detached, on a loop device of its own that goes with the mount; with the device's `major:minor`.
+pub fn mount_image(image: &OwnedFd, read_only: bool, durable: bool) -> Result<(OwnedFd, String)> {
+    let (device, number) = attach_loop(image).doing(|| "attach a loop device".into()).map_err(|e| {
+        e.remedy("the loop module must be loaded and /dev/loop-control present; in a container grant /dev/loop*")
+    })?;
+    let source = std::ffi::CString::new(format!("/dev/loop{number}")).unwrap_or_default();
+    let mut fs = sys::NewFs::open(c"ext4").and_then(|fs| fs.set(c"source", &source));
+    let flags = [(true, c"noinit_itable"), (!durable, c"nobarrier"), (read_only, c"ro")];
+    for (_, flag) in flags.into_iter().filter(|(wanted, _)| *wanted) {
+        fs = fs.and_then(|fs| fs.flag(flag));
+    }
+    let attrs = sys::ATTR_NOSUID | sys::ATTR_NODEV | if read_only { sys::ATTR_RDONLY } else { 0 };
+    let mount = fs.and_then(|fs| fs.mount(attrs)).doing(|| format!("mount /dev/loop{number} as ext4"))?;
+    // The mount keeps the device open; ours may go.
+    drop(device);
+    Ok((mount, format!("7:{number}")))
+}
+
+/// Writes out all that belongs to the file system behind a mount.
+pub fn sync(mount: &OwnedFd) -> io::Result<()> {
+    // The descriptor of a mount is none to work with.
+    let root = rustix::fs::openat(mount, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok(rustix::fs::syncfs(root)?)
+}
+
+/// Gives the blocks of what was removed back to the image, and with them what was in it.
+pub fn trim(mount: &OwnedFd) -> io::Result<()> {
+    const FITRIM: u64 = 0xc018_5879;
+    let root = rustix::fs::openat(mount, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    // struct fstrim_range of linux/fs.h: start, length, shortest run.
+    let mut range = [0u64, u64::MAX, 0];
+    // SAFETY: three u64 have the layout of struct fstrim_range.
+    unsafe { sys::ioctl_struct(root.as_fd(), FITRIM, &mut range) }
+}
+
+/// The path of an open file for the programs that we start.
+fn path_of(file: &OwnedFd) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
+}
+
+/// Checks and repairs the ext4 of an image: `-p` what is safe, `-y` everything, looked at in any case.
+pub fn check(image: &OwnedFd, how: &str) -> Result<()> {
+    let args: &[&str] = if how == "-y" { &["-f", "-y"] } else { &[how] };
+    let output = Command::new("/usr/sbin/e2fsck")
+        .env_clear()
+        .args(args)
+        .arg(path_of(image))
+        .output()
+        .doing(|| "run e2fsck".into())
+        .map_err(|e| e.remedy("install e2fsprogs"))?;
+    // 1: repaired; 2: a root file system would want a reboot.
+    match output.status.code() {
+        Some(0..=3) => Ok(()),
+        _ => {
+            let said = String::from_utf8_lossy(&output.stdout)
+                .trim()
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(300)
+                .collect::<String>();
+            Err(Error::new(wire::ErrorKind::ErrorSetup, format!("e2fsck could not repair it: {said}")))
         }
-        rustix::fs::ftruncate(&to, size)?;
-        let mut at = 0;
-        while let Ok(start) = rustix::fs::seek(&from, rustix::fs::SeekFrom::Data(at)) {
-            let end = rustix::fs::seek(&from, rustix::fs::SeekFrom::Hole(start))?;
-            copy_range(from.as_fd(), to.as_fd(), start, end)?;
-            at = end;
-        }
-        Ok(to)
     }
 }
 
@@ -209,20 +359,23 @@ pub fn plant(tree: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn mkfs(shape: Shape, tree: &Path, image: &Path) -> Result<()> {
-    let file = std::fs::File::create(image).doing(|| format!("make {}", image.display()))?;
-    file.set_len(shape.bytes).doing(|| format!("size {}", image.display()))?;
-    let output = Command::new("/usr/sbin/mke2fs")
+/// Makes a file system in an empty file.
+pub fn mkfs(shape: Shape, image: &OwnedFd, options: &[&str]) -> Result<()> {
+    rustix::fs::ftruncate(image, shape.bytes).doing(|| "size an image".into())?;
+    mke2fs(shape, Path::new(&path_of(image)), options, None)
+}
+
+fn mke2fs(shape: Shape, image: &Path, options: &[&str], tree: Option<&Path>) -> Result<()> {
+    let mut command = Command::new("/usr/sbin/mke2fs");
+    command
         .env_clear()
-        .args(["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-I", "256"])
-        .args(["-O", "^has_journal,^resize_inode,^metadata_csum,uninit_bg,sparse_super2,^64bit,^orphan_file"])
-        .args(["-E", "lazy_itable_init=1,packed_meta_blocks=1,num_backup_sb=0,nodiscard,root_owner=0:0"])
-        .args(["-N", &shape.inodes.to_string(), "-d"])
-        .arg(tree)
-        .arg(image)
-        .output()
-        .doing(|| "run mke2fs".into())
-        .map_err(|e| e.remedy("install e2fsprogs"))?;
+        .args(["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-I", "256", "-N", &shape.inodes.to_string()])
+        .args(options);
+    if let Some(tree) = tree {
+        command.arg("-d").arg(tree);
+    }
+    let output =
+        command.arg(image).output().doing(|| "run mke2fs".into()).map_err(|e| e.remedy("install e2fsprogs"))?;
     if output.status.success() {
         return Ok(());
     }
@@ -280,25 +433,62 @@ pub struct Stock {
     ready: Receiver<Disk>,
     wanted: Sender<Shape>,
     maker: Maker,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Stock {
     /// Where images are needed, starts the thread; the first ones are of `shape`.
     pub fn start(state: &Path, shape: Shape) -> Result<Self> {
-        let projects = Projects::open(state)?;
+        Self::start_with(state, shape, Projects::open(state)?)
+    }
+
+    /// Goes on with the folders of the launcher before.
+    pub fn resume(state: &Path, shape: Shape, legacy: &mut Legacy) -> Result<Self> {
+        Self::start_with(state, shape, Projects::resume(legacy)?)
+    }
+
+    fn start_with(state: &Path, shape: Shape, projects: Option<Projects>) -> Result<Self> {
         let maker = Maker::new(state)?;
         let (give, ready) = sync_channel(STOCK - 1);
         let (wanted, shapes) = channel();
+        let mut thread = None;
         if projects.is_none() {
             // So that a missing tool or module is said at the start, not at the first sandbox.
             let _ = give.send(maker.make(shape)?);
             let own = Maker::new(state)?;
-            std::thread::Builder::new()
+            let fill = std::thread::Builder::new()
                 .name("disk-stock".into())
                 .spawn(move || fill(&own, shape, &shapes, &give))
                 .doing(|| "start a thread".into())?;
+            thread = Some(fill);
         }
-        Ok(Self { projects, ready, wanted, maker })
+        Ok(Self { projects, ready, wanted, maker, thread })
+    }
+
+    /// Gives up what is kept ready and ends the thread.
+    pub fn halt(&mut self) {
+        self.ready = sync_channel(1).1;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+
+    /// Names the folders for the launcher that comes after.
+    pub fn hand_on(&self, state: &mut LauncherState) {
+        if let Some(projects) = &self.projects {
+            projects.hand_on(state);
+        }
+    }
+
+    /// The disk of a sandbox that lives already, where it is a folder.
+    pub fn living(&self, name: &str) -> Result<Folder> {
+        let none = || Error::invalid("the launcher before had no folders");
+        self.projects.as_ref().ok_or_else(none)?.living(name)
+    }
+
+    /// What makes images, for another thread.
+    pub fn maker(&self) -> Maker {
+        self.maker.clone()
     }
 
     /// A disk as wanted: a folder, an image from the stock when one fits, else one made now.
@@ -308,7 +498,7 @@ impl Stock {
             let made =
                 projects.make(wanted.name, wanted.uid_base, shape).doing(|| "make a folder with a quota".into())?;
             if let Some((mount, folder)) = made {
-                return Ok(Disk { mount, device: None, shape, folder: Some(folder) });
+                return Ok(Disk { mount, device: None, image: None, shape, folder: Some(folder) });
             }
         }
         while let Ok(disk) = self.ready.try_recv() {

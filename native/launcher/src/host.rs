@@ -118,7 +118,13 @@ fn make_devices(at: &Path) -> io::Result<()> {
 /// Copies the agent into a sealed memfd: nobody can change what runs as process 1, and no host path leads to it.
 pub fn seal_agent(path: &Path) -> Result<OwnedFd> {
     let step = || format!("load the agent {}", path.display());
-    let bytes = std::fs::read(path).doing(step)?;
+    seal_program(std::fs::File::open(path).doing(step)?, step)
+}
+
+/// The same of an open file.
+pub fn seal_program(mut file: std::fs::File, step: impl Fn() -> String + Copy) -> Result<OwnedFd> {
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut file, &mut bytes).doing(step)?;
     let memfd =
         rustix::fs::memfd_create("caisson-agent", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).doing(step)?;
     let mut rest = bytes.as_slice();

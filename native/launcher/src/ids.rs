@@ -2,6 +2,7 @@
 //! at a time: a span is a lock file, held as long as its launcher lives.
 
 use crate::error::{Doing, Error, Result};
+use crate::upgrade::{LauncherState, Legacy};
 use caisson_wire::launcher as wire;
 use rustix::fs::FlockOperation;
 use std::fs::File;
@@ -35,6 +36,23 @@ impl Ids {
         let path = folder.join("login");
         let logins = open_lock(&path).doing(|| format!("open {}", path.display()))?;
         Ok(Self { folder: spans, spans: Vec::new(), free: std::collections::VecDeque::new(), logins })
+    }
+
+    /// Names spans and free ranges for the launcher that comes after.
+    pub fn hand_on(&self, state: &mut LauncherState) {
+        use std::os::fd::AsRawFd;
+        state.spans = self.spans.iter().map(AsRawFd::as_raw_fd).collect();
+        state.free_ids = self.free.iter().copied().collect();
+    }
+
+    /// Takes over spans and free ranges; those of living sandboxes are not among them.
+    pub fn resume(folder: &Path, legacy: &mut Legacy) -> Result<Self> {
+        let mut ids = Self::open(folder)?;
+        for span in std::mem::take(&mut legacy.state.spans) {
+            ids.spans.push(legacy.heirs.take(span)?.into());
+        }
+        ids.free.extend(std::mem::take(&mut legacy.state.free_ids));
+        Ok(ids)
     }
 
     /// First host id of a fresh range. Used ranges come back last, so that reuse is late.

@@ -5,6 +5,7 @@
 use crate::cgroup::Cgroups;
 use crate::disk::Disk;
 use crate::error::{Doing, Result};
+use crate::volume::Attached;
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -26,6 +27,10 @@ pub struct Leftover {
     pub uid_base: u32,
     /// Its disk.
     pub disk: Option<Disk>,
+    /// Its volumes: free for others when their mounts are gone.
+    pub volumes: Vec<Attached>,
+    /// Its /dev/shm and /tmp: to let go of the last files may take a while.
+    pub tmpfs: Vec<OwnedFd>,
 }
 
 /// A sandbox of which nothing is left.
@@ -81,6 +86,7 @@ impl Janitor {
 
 fn work(cgroups: &Cgroups, leftovers: &Receiver<Leftover>, report: &Sender<Cleared>, bell: &OwnedFd) {
     for leftover in leftovers {
+        drop((leftover.volumes, leftover.tmpfs));
         let deadline = Instant::now() + PATIENCE;
         let mut pause = Duration::from_micros(200);
         let removed = loop {

@@ -8,6 +8,7 @@
 use crate::cgroup::Cgroups;
 use crate::error::{Doing, Result};
 use crate::ids::open_lock;
+use crate::upgrade::{LauncherState, Legacy};
 use rustix::fs::FlockOperation;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -26,7 +27,7 @@ pub struct Journal {
     file: File,
     alive: BTreeMap<String, String>,
     lines: usize,
-    _lock: File,
+    lock: File,
 }
 
 impl Journal {
@@ -48,7 +49,23 @@ impl Journal {
         std::fs::write(folder.join(SOCKET), socket.as_os_str().as_encoded_bytes())
             .doing(|| "note the socket".into())?;
         let file = open_journal(&folder)?;
-        Ok(Self { folder, file, alive: BTreeMap::new(), lines: 0, _lock: lock })
+        Ok(Self { folder, file, alive: BTreeMap::new(), lines: 0, lock })
+    }
+
+    /// Names this journal for the launcher that comes after.
+    pub fn hand_on(&self, state: &mut LauncherState) {
+        use std::os::fd::AsRawFd;
+        state.journal = self.folder.to_string_lossy().into_owned();
+        state.journal_lock = self.lock.as_raw_fd();
+    }
+
+    /// Goes on with the journal of the launcher before.
+    pub fn resume(legacy: &mut Legacy) -> Result<Self> {
+        let lock = legacy.heirs.take(legacy.state.journal_lock)?.into();
+        let folder = PathBuf::from(&legacy.state.journal);
+        let text = std::fs::read_to_string(folder.join("journal")).doing(|| "read the journal".into())?;
+        let file = open_journal(&folder)?;
+        Ok(Self { folder, file, alive: alive_in(&text), lines: text.lines().count(), lock })
     }
 
     /// Says that this sandbox is about to be made.

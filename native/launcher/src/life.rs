@@ -1,13 +1,14 @@
 //! The life of sandboxes in the launcher's loop: parked, made, ended, cleared, and what time does to them.
 
-use crate::disk::{Disk, Shape, Wanted};
-use crate::error::{Doing, Error, Result};
+use crate::disk::{self, Disk, Shape, Wanted};
+use crate::error::{Error, Result};
 use crate::janitor::Leftover;
 use crate::request;
 use crate::sandbox::{Asker, Sandbox, State};
 use crate::seat::{self, Report};
 use crate::server::{Hint, Server, Source, add, find, find_for, no_sandbox};
 use crate::sys;
+use crate::volume::Attached;
 use caisson_wire::launcher::{self as wire, reply};
 use prost::Message;
 use std::os::fd::{AsFd, OwnedFd};
@@ -23,8 +24,6 @@ const ATTACH_STAYS_CHEAP: Duration = Duration::from_millis(20);
 const STUCK_AFTER: Duration = Duration::from_secs(10);
 /// How long a child that is joining may take to end after process 1.
 const JOINING_ENDS: Duration = Duration::from_secs(1);
-/// Free bytes that the state folder's disk must keep.
-const KEEP_FREE: u64 = 512 << 20;
 
 impl Server {
     pub(crate) fn prepare(&mut self, owner: u64, prepare: &wire::Prepare) -> Result<()> {
@@ -72,11 +71,14 @@ impl Server {
         let sandbox = match parked {
             Ok(sandbox) => sandbox,
             Err(error) => {
+                self.clearing += 1;
                 self.parts.janitor.clear(Leftover {
                     id: id.into(),
                     path: format!("caisson/{group}/{id}"),
                     uid_base: base,
                     disk: None,
+                    volumes: Vec::new(),
+                    tmpfs: Vec::new(),
                 });
                 return Err(error);
             }
@@ -94,10 +96,12 @@ impl Server {
     }
 
     pub(crate) fn create(&mut self, asker: Asker, create: wire::Create) -> Result<()> {
-        request::create(&create)?;
+        let shape = request::create(&create)?;
         self.check_room()?;
         let id = create.sandbox.clone();
         let uid = self.uid_of(asker.conn);
+        self.check_snapshot(uid, &create, shape)?;
+        self.check_volumes(uid, &create)?;
         self.hints.retain(|h| h.id != id);
         self.quiet_at = Instant::now() + START_TAKES;
         match self.sandboxes.get(&id) {
@@ -110,31 +114,75 @@ impl Server {
         let after = |millis: u64| if millis == 0 { None } else { now.checked_add(Duration::from_millis(millis)) };
         sandbox.owner = asker.conn;
         sandbox.leased = create.leased;
-        sandbox.lease = if create.leased { after(create.lease_millis) } else { None };
-        sandbox.max_life = after(create.max_life_millis);
+        let (lease, max_life) =
+            (if create.leased { after(create.lease_millis) } else { None }, after(create.max_life_millis));
         sandbox.started = now;
         sandbox.state = State::Creating(asker);
         sandbox.request = Some(create);
-        if sandbox.is_parked() {
+        let parked = sandbox.is_parked();
+        self.set_deadlines(&id, lease, max_life);
+        if parked {
             self.go(&id);
         }
         Ok(())
     }
 
-    fn check_room(&self) -> Result<()> {
-        let stat = rustix::fs::statvfs(&self.parts.state).doing(|| "ask for free disk".into())?;
-        let free = stat.f_bavail * stat.f_frsize;
-        if free < KEEP_FREE {
-            return Err(Error::new(
-                wire::ErrorKind::ErrorNoCapacity,
-                format!(
-                    "the host's disk has {} MiB free, below the {} MiB that must stay",
-                    free >> 20,
-                    KEEP_FREE >> 20
-                ),
-            )
-            .remedy(format!("make room on the disk of {}", self.parts.state.display())));
+    pub(crate) fn check_room(&self) -> Result<()> {
+        disk::spare(&self.parts.state, 0)
+    }
+
+    /// When a sandbox ends by itself.
+    pub(crate) fn set_deadlines(&mut self, id: &str, lease: Option<Instant>, max_life: Option<Instant>) {
+        let Some(sandbox) = self.sandboxes.get_mut(id) else { return };
+        let before = sandbox.deadline();
+        (sandbox.lease, sandbox.max_life) = (lease, max_life);
+        self.deadlines.set(id, before, sandbox.deadline());
+    }
+
+    pub(crate) fn renew(&mut self, asker: Asker, uid: u32, renew: &wire::Renew) -> Result<()> {
+        let sandbox = find_for(&mut self.sandboxes, &renew.sandbox, uid)?;
+        let after = |millis| Instant::now().checked_add(Duration::from_millis(millis));
+        let (mut lease, mut max_life) = (sandbox.lease(), sandbox.max_life());
+        if renew.lease_millis > 0 && sandbox.leased {
+            lease = after(renew.lease_millis);
+            sandbox.owner = asker.conn;
         }
+        if renew.max_life_millis > 0 {
+            max_life = after(renew.max_life_millis);
+        }
+        // One that is ending stays so.
+        if !matches!(sandbox.state, State::Ending) {
+            self.set_deadlines(&renew.sandbox, lease, max_life);
+        }
+        self.answer(asker, reply::Body::Done(wire::Done {}));
+        Ok(())
+    }
+
+    /// Renews the leases of many. Those that are gone are told of first, by an event for each.
+    pub(crate) fn renew_many(&mut self, asker: Asker, uid: u32, renew: &wire::RenewMany) -> Result<()> {
+        if renew.lease_millis == 0 {
+            return Err(Error::invalid("lease_millis is missing"));
+        }
+        request::millis("lease_millis", renew.lease_millis)?;
+        renew.sandboxes.iter().try_for_each(|id| request::sandbox_id(id))?;
+        let lease = Instant::now().checked_add(Duration::from_millis(renew.lease_millis));
+        for id in &renew.sandboxes {
+            let alive = |s: &&mut Sandbox| matches!(s.state, State::Running | State::Creating(_));
+            match find_for(&mut self.sandboxes, id, uid).ok().filter(alive) {
+                Some(sandbox) if sandbox.leased => {
+                    sandbox.owner = asker.conn;
+                    let max_life = sandbox.max_life();
+                    self.set_deadlines(id, lease, max_life);
+                }
+                Some(_) => {}
+                None => {
+                    let detail = "there is no such sandbox".into();
+                    let ended = wire::Ended { sandbox: id.clone(), detail, ..Default::default() };
+                    self.answer(Asker { conn: asker.conn, request: 0 }, reply::Body::Ended(ended));
+                }
+            }
+        }
+        self.answer(asker, reply::Body::Done(wire::Done {}));
         Ok(())
     }
 
@@ -149,9 +197,32 @@ impl Server {
         let sandbox = find(&mut self.sandboxes, id)?;
         let Some(request) = &sandbox.request else { return Ok(()) };
         let shape: Shape = request::create(request)?;
+        if request.snapshot.is_empty() && request.volumes.is_empty() {
+            return self.go_with(id, None, Vec::new());
+        }
+        let request = request.clone();
+        self.gather(id, &request, shape);
+        Ok(())
+    }
+
+    /// What a worker made ready for a sandbox.
+    pub(crate) fn gathered(&mut self, id: &str, outcome: Result<(Option<Disk>, Vec<Attached>)>) {
+        if !self.sandboxes.get(id).is_some_and(|s| matches!(s.state, State::Creating(_))) {
+            return;
+        }
+        if let Err(error) = outcome.and_then(|(disk, volumes)| self.go_with(id, disk, volumes)) {
+            self.fail_creation(id, &error);
+        }
+    }
+
+    fn go_with(&mut self, id: &str, disk: Option<Disk>, volumes: Vec<Attached>) -> Result<()> {
+        let sandbox = find(&mut self.sandboxes, id)?;
+        let Some(request) = &sandbox.request else { return Ok(()) };
+        let shape: Shape = request::create(request)?;
         let needs_device = request.limits.is_some_and(|l| l.io_bytes_per_second > 0);
-        let disk = self.parts.stock.take(&Wanted { name: id, uid_base: sandbox.uid_base, shape, needs_device })?;
-        sandbox.go(&self.parts.cgroups, disk)?;
+        let wanted = Wanted { name: id, uid_base: sandbox.uid_base, shape, needs_device };
+        let disk = disk.map_or_else(|| self.parts.stock.take(&wanted), Ok)?;
+        sandbox.go(&self.parts.cgroups, disk, volumes)?;
         if let Some(life) = &sandbox.life {
             add(&self.epoll, &mut self.sources, &mut self.next_token, life.as_fd(), Source::Life(id.into()))?;
         }
@@ -229,7 +300,7 @@ impl Server {
                     self.fail_creation(id, &error);
                 }
             }
-            Ok(Report::Rooted) => self.rooted(id),
+            Ok(Report::Rooted { tmpfs }) => self.rooted(id, tmpfs),
             Ok(Report::Failed { step, error }) => self.child_failed(id, &step, &error),
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
             _ => {
@@ -248,10 +319,10 @@ impl Server {
         }
     }
 
-    fn rooted(&mut self, id: &str) {
+    fn rooted(&mut self, id: &str, tmpfs: Vec<OwnedFd>) {
         let Some(sandbox) = self.sandboxes.get_mut(id) else { return };
         let State::Creating(asker) = sandbox.state else { return };
-        match sandbox.rooted() {
+        match sandbox.rooted(tmpfs) {
             Ok(created) => {
                 let waiting = std::mem::take(&mut sandbox.waiting);
                 for (_, socket, min_epoch) in waiting {
@@ -337,9 +408,15 @@ impl Server {
                 }
             }
             self.detach_children(id);
+            let mut waiting = Vec::new();
             if let Some(sandbox) = self.sandboxes.get_mut(id) {
+                waiting = sandbox.hold.take_askers();
                 sandbox.kill();
+                self.pending.insert(id.into());
             }
+            self.set_deadlines(id, None, None);
+            let gone = Error::new(wire::ErrorKind::ErrorNotFound, format!("sandbox {id} ended meanwhile"));
+            waiting.into_iter().for_each(|asker| self.refuse(asker, &gone));
         }
         self.finish_if_dead(id);
     }
@@ -397,6 +474,8 @@ impl Server {
     fn finish(&mut self, id: &str, stuck: bool) {
         self.forget_sandbox(id);
         let Some(mut sandbox) = self.sandboxes.remove(id) else { return };
+        self.pending.remove(id);
+        self.deadlines.set(id, sandbox.deadline(), None);
         let usage = sandbox.usage(&self.parts.cgroups);
         let owner = sandbox.owner;
         let existed = sandbox.request.is_some();
@@ -418,16 +497,21 @@ impl Server {
             return;
         }
         let disk = sandbox.disk.take();
+        let (volumes, tmpfs) = (std::mem::take(&mut sandbox.volumes), std::mem::take(&mut sandbox.tmpfs));
+        self.clearing += 1;
         self.parts.janitor.clear(Leftover {
             id: id.into(),
             path: sandbox.path.clone(),
             uid_base: sandbox.uid_base,
             disk,
+            volumes,
+            tmpfs,
         });
     }
 
     pub(crate) fn cleared(&mut self) {
         for cleared in self.parts.janitor.take_cleared() {
+            self.clearing -= 1;
             if let Some(base) = cleared.uid_base {
                 self.parts.ids.give(base);
                 let _ = self.parts.journal.gone(&cleared.id);
@@ -435,50 +519,50 @@ impl Server {
         }
     }
 
-    pub(crate) fn observe(&mut self, uid: u32, id: &str) -> Result<wire::Observed> {
-        let sandbox = find_for(&mut self.sandboxes, id, uid)?;
-        let (memory_bytes, pids) = self.parts.cgroups.current(&sandbox.path);
-        let (disk_used_bytes, inodes_used) = sandbox.disk.as_ref().and_then(Disk::used).unwrap_or_default();
-        let usage = Some(sandbox.usage(&self.parts.cgroups));
-        Ok(wire::Observed { sandbox: id.into(), usage, memory_bytes, pids, disk_used_bytes, inodes_used })
-    }
-
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let poll = |s: &Sandbox| matches!(s.state, State::Ending).then(|| Instant::now() + Duration::from_millis(1));
+        let poll = (!self.pending.is_empty()).then(|| Instant::now() + Duration::from_millis(1));
         let parking = (!self.hints.is_empty() && self.parked() < MAX_PARKED).then_some(self.quiet_at);
-        self.sandboxes.values().flat_map(|s| [s.max_life, s.lease, poll(s)]).flatten().chain(parking).min()
+        let poll = poll.or_else(|| self.upgrading.map(|_| Instant::now() + Duration::from_millis(2)));
+        [self.deadlines.next(), poll, parking, self.idle_end()].into_iter().flatten().min()
     }
 
     pub(crate) fn expire(&mut self) {
         let now = Instant::now();
-        self.park_hinted(now);
-        let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
-        let mut ends = Vec::new();
-        let mut dying = Vec::new();
-        for sandbox in self.sandboxes.values() {
-            match sandbox.state {
-                State::Ending => {
-                    dying.push((sandbox.id.clone(), sandbox.killed.is_some_and(|k| now - k > STUCK_AFTER)))
-                }
-                _ if due(sandbox.max_life) => {
-                    ends.push((sandbox.id.clone(), wire::EndReason::EndMaxLife, "its longest life is over"))
-                }
-                _ if due(sandbox.lease) => {
-                    ends.push((sandbox.id.clone(), wire::EndReason::EndLease, "its lease ran out"))
-                }
-                _ => {}
-            }
+        if !self.hints.is_empty() {
+            self.park_hinted(now);
         }
-        for (id, reason, detail) in ends {
+        for id in self.deadlines.due(now) {
+            let over = self.sandboxes.get(&id).and_then(Sandbox::max_life).is_some_and(|at| at <= now);
+            let (reason, detail) = if over {
+                (wire::EndReason::EndMaxLife, "its longest life is over")
+            } else {
+                (wire::EndReason::EndLease, "its lease ran out")
+            };
             self.end(&id, reason, detail);
         }
-        for (id, stuck) in dying {
-            if stuck {
-                self.finish(&id, true);
-            } else {
-                self.finish_if_dead(&id);
+        for id in self.pending.iter().cloned().collect::<Vec<_>>() {
+            let Some(sandbox) = self.sandboxes.get(&id) else {
+                self.pending.remove(&id);
+                continue;
+            };
+            match (&sandbox.state, sandbox.killed) {
+                (State::Ending, Some(killed)) if now.saturating_duration_since(killed) > STUCK_AFTER => {
+                    self.finish(&id, true)
+                }
+                (State::Ending, _) => self.finish_if_dead(&id),
+                _ => self.check_held(&id),
             }
         }
+        if self.idle_end().is_some_and(|at| at <= now) {
+            self.stop();
+        }
+    }
+
+    /// When the launcher ends for want of anything to do.
+    fn idle_end(&self) -> Option<Instant> {
+        self.idle_since
+            .filter(|_| self.upgrading.is_none())
+            .and_then(|since| since.checked_add(self.parts.exit_when_idle?))
     }
 
     pub(crate) fn stop(&mut self) {

@@ -2,22 +2,32 @@
 //! them. `docs/launcher.md` tells how; the order here is the order of a start.
 
 mod cgroup;
+mod change;
 mod confine;
 mod conn;
+mod deadlines;
 mod disk;
 mod error;
+mod freeze;
 mod host;
 mod ids;
 mod janitor;
 mod journal;
 mod life;
+mod observe;
 mod project;
 mod request;
 mod sandbox;
+mod save;
 mod seat;
 mod server;
 mod setup;
+mod store;
 mod sys;
+mod tree;
+mod upgrade;
+mod volume;
+mod worker;
 
 use crate::error::{Doing, Error, Result};
 use caisson_wire::launcher as wire;
@@ -26,8 +36,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
-const USAGE: &str = "usage: caisson-launcher --socket PATH --agent PATH [--state DIR] [--run DIR] [--exit-with-stdin] [--allow-uid N]… [--socket-group GID]";
+const USAGE: &str = "usage: caisson-launcher --socket PATH --agent PATH [--state DIR] [--run DIR] [--exit-with-stdin] [--allow-uid N]… [--socket-group GID] [--exit-when-idle SECONDS]";
 /// The disk that most sandboxes ask for; a few of them are kept ready.
 const USUAL_DISK: disk::Shape = disk::Shape { bytes: 1 << 30, inodes: 131_072 };
 /// Exit status when the host cannot do what is needed; the reason is one line of JSON on stderr.
@@ -41,6 +52,9 @@ struct Options {
     exit_with_stdin: bool,
     allowed: Vec<u32>,
     group: Option<u32>,
+    exit_when_idle: Option<Duration>,
+    /// The state of the launcher before, which executed this program.
+    resume: Option<i32>,
 }
 
 fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
@@ -53,6 +67,8 @@ fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Option
         exit_with_stdin: false,
         allowed: vec![0],
         group: None,
+        exit_when_idle: None,
+        resume: None,
     };
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
@@ -70,6 +86,13 @@ fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Option
                 let gid = value()?.parse().map_err(|_| "--socket-group takes a numeric group id".to_string())?;
                 options.group = Some(gid);
             }
+            "--exit-when-idle" => {
+                let seconds = value()?.parse().map_err(|_| "--exit-when-idle takes whole seconds".to_string())?;
+                options.exit_when_idle = Some(Duration::from_secs(seconds));
+            }
+            "--resume" => {
+                options.resume = Some(value()?.parse().map_err(|_| "--resume takes a number".to_string())?);
+            }
             _ => return Err(format!("unknown option {arg}")),
         }
     }
@@ -84,6 +107,21 @@ fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Option
 }
 
 fn main() -> ExitCode {
+    // A launcher asks the program that is to come after it.
+    let mut asked = std::env::args().skip(1);
+    if let (Some("--can-resume"), version) = (asked.next().as_deref(), asked.next()) {
+        if version.is_some_and(|v| v == upgrade::VERSION.to_string()) {
+            print!("{}", upgrade::understood());
+            return ExitCode::SUCCESS;
+        }
+        return ExitCode::from(CANNOT);
+    }
+    // A start script asks whether one listens already.
+    let mut asked = std::env::args().skip(1);
+    if let (Some("--answers"), Some(socket)) = (asked.next().as_deref(), asked.next()) {
+        let answers = std::os::unix::net::UnixStream::connect(socket).is_ok();
+        return if answers { ExitCode::SUCCESS } else { ExitCode::from(CANNOT) };
+    }
     let options = match options(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {
@@ -112,7 +150,27 @@ fn run(options: &Options) -> Result<()> {
     for folder in [&options.run, &options.state] {
         std::fs::create_dir_all(folder).doing(|| format!("make {}", folder.display()))?;
     }
+    let (parts, sandboxes) = match options.resume {
+        None => (begin(options, signals)?, Vec::new()),
+        Some(number) => resume(options, signals, upgrade::Legacy::read(number)?)?,
+    };
+    // It may become the folder of a launcher that comes after.
+    let parent = rustix::io::fcntl_dupfd_cloexec(&parts.socket_folder, 3).doing(|| "copy a descriptor".into())?;
+    let mut server = server::Server::new(parts)?;
+    server.adopt(sandboxes)?;
+    let _ = writeln!(std::io::stdout(), "{}", if options.resume.is_some() { "resumed" } else { "ready" });
+    let outcome = server.run();
+    if let Some(name) = options.socket.file_name() {
+        let _ = rustix::fs::unlinkat(&parent, name, rustix::fs::AtFlags::empty());
+    }
+    outcome
+}
+
+/// Prepares everything from the start.
+fn begin(options: &Options, signals: OwnedFd) -> Result<server::Parts> {
     let agent = host::seal_agent(&options.agent)?;
+    let own = std::env::current_exe().doing(|| "find this program".into())?;
+    let (program, agent_program) = (upgrade::Program::remember(&own)?, upgrade::Program::remember(&options.agent)?);
     let template = caisson_template::build_host(&options.state.join("template")).map_err(|e| {
         Error::new(wire::ErrorKind::ErrorNotSupported, format!("the host template cannot be made: {e}"))
     })?;
@@ -120,35 +178,89 @@ fn run(options: &Options) -> Result<()> {
     // Before the socket is there: whatever happens from here on, the next start finds its name.
     let journal = journal::Journal::open(&options.run, &cgroups, &options.socket)?;
     let listener = listen(&options.socket, options.group)?;
-    let parent = open_parent(&options.socket)?;
+    let socket_folder = open_parent(&options.socket)?;
     host::enter(&template.skeleton, &options.run, &[&options.state, &options.run])?;
     confine::confine()?;
     let ids = ids::Ids::open(&options.run)?;
-    let stock = disk::Stock::start(&options.state, USUAL_DISK)?;
-    let janitor = janitor::Janitor::start(Arc::clone(&cgroups))?;
-    let stdin = if options.exit_with_stdin { Some(stdin_copy()?) } else { None };
-    let parts = server::Parts {
+    let (snapshots, volumes) = stores(options)?;
+    Ok(server::Parts {
+        janitor: janitor::Janitor::start(Arc::clone(&cgroups))?,
+        stock: disk::Stock::start(&options.state, USUAL_DISK)?,
+        stdin: if options.exit_with_stdin { Some(stdin_copy()?) } else { None },
         cgroups,
         journal,
         ids,
-        stock,
-        janitor,
         agent,
         listener,
-        stdin,
+        socket_folder,
+        program,
+        agent_program,
         signals,
         allowed: options.allowed.clone(),
         by_group: options.group.is_some(),
         state: options.state.clone(),
         degraded: template.warnings,
+        snapshots,
+        volumes,
+        exit_when_idle: options.exit_when_idle,
+    })
+}
+
+/// Takes over from the launcher before, which was this process: root, capabilities and filter are as it left them.
+fn resume(
+    options: &Options,
+    signals: OwnedFd,
+    mut legacy: upgrade::Legacy,
+) -> Result<(server::Parts, Vec<sandbox::Sandbox>)> {
+    // Executed by a descriptor, it would be called after its number.
+    let _ = rustix::thread::set_name(c"caisson-launche");
+    // All descriptors first: nothing else may get their numbers, which is so as long as they are open.
+    let cgroups = Arc::new(cgroup::Cgroups::resume(&mut legacy)?);
+    let journal = journal::Journal::resume(&mut legacy)?;
+    let ids = ids::Ids::resume(&options.run, &mut legacy)?;
+    let stock = disk::Stock::resume(&options.state, USUAL_DISK, &mut legacy)?;
+    let sandboxes = legacy.sandboxes(|name| stock.living(name))?;
+    let old_agent = legacy.heirs.take(legacy.state.agent)?;
+    let listener = legacy.heirs.take(legacy.state.listener)?;
+    let socket_folder = legacy.heirs.take(legacy.state.socket_folder)?;
+    // The agent that belongs to this version; sandboxes that live keep theirs.
+    let agent = match legacy.agent.open().and_then(|f| host::seal_program(f.into(), || "load the agent".into())) {
+        Ok(agent) => agent,
+        Err(error) => {
+            eprintln!("caisson-launcher: the agent stays as it was: {error}");
+            old_agent
+        }
     };
-    let server = server::Server::new(parts)?;
-    let _ = writeln!(std::io::stdout(), "ready");
-    let outcome = server.run();
-    if let Some(name) = options.socket.file_name() {
-        let _ = rustix::fs::unlinkat(&parent, name, rustix::fs::AtFlags::empty());
-    }
-    outcome
+    let (snapshots, volumes) = stores(options)?;
+    let parts = server::Parts {
+        janitor: janitor::Janitor::start(Arc::clone(&cgroups))?,
+        stdin: if options.exit_with_stdin { Some(stdin_copy()?) } else { None },
+        cgroups,
+        journal,
+        ids,
+        stock,
+        agent,
+        listener,
+        socket_folder,
+        program: legacy.launcher,
+        agent_program: legacy.agent,
+        signals,
+        allowed: options.allowed.clone(),
+        by_group: options.group.is_some(),
+        state: options.state.clone(),
+        degraded: legacy.state.degraded,
+        snapshots,
+        volumes,
+        exit_when_idle: options.exit_when_idle,
+    };
+    Ok((parts, sandboxes))
+}
+
+fn stores(options: &Options) -> Result<(store::Store, store::Store)> {
+    Ok((
+        store::Store::open(&options.state, "snapshots", "snapshot")?,
+        store::Store::open(&options.state, "volumes", "volume")?,
+    ))
 }
 
 /// Each sandbox takes a few descriptors.
@@ -161,7 +273,7 @@ fn raise_open_files() {
     }
 }
 
-/// SIGTERM ends the launcher in order; SIGINT of a terminal is for the client, which closes our stdin.
+/// SIGTERM ends the launcher in order, SIGUSR2 upgrades it; SIGINT of a terminal is for the client, which closes our stdin.
 fn take_signals() -> Result<OwnedFd> {
     use std::os::fd::FromRawFd;
     // SAFETY: the sets are initialised by sigemptyset; signalfd makes a descriptor that is ours.
@@ -169,6 +281,7 @@ fn take_signals() -> Result<OwnedFd> {
         let mut term: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut term);
         libc::sigaddset(&raw mut term, libc::SIGTERM);
+        libc::sigaddset(&raw mut term, libc::SIGUSR2);
         let mut blocked = term;
         libc::sigaddset(&raw mut blocked, libc::SIGINT);
         libc::sigaddset(&raw mut blocked, libc::SIGHUP);

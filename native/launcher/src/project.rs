@@ -13,6 +13,7 @@ use crate::disk::{Shape, plant};
 use crate::error::{Doing, Result};
 use crate::ids::open_lock;
 use crate::sys;
+use crate::upgrade::{LauncherState, Legacy};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::CString;
@@ -70,7 +71,7 @@ struct Quota {
 pub struct Projects {
     path: PathBuf,
     folder: OwnedFd,
-    _lock: File,
+    lock: File,
 }
 
 /// A sandbox's folder. Dropping it removes it too, without a word.
@@ -97,8 +98,31 @@ impl Projects {
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .doing(|| "take the lock of the projects".into())?;
         let folder = open_folder(rustix::fs::CWD, &path).doing(|| format!("open {}", path.display()))?;
-        let projects = Self { path, folder, _lock: lock };
+        let projects = Self { path, folder, lock };
         Ok(projects.hold().then_some(projects))
+    }
+
+    /// Names this launcher's folder for the one that comes after.
+    pub fn hand_on(&self, state: &mut LauncherState) {
+        state.projects = self.path.to_string_lossy().into_owned();
+        state.projects_lock = self.lock.as_raw_fd();
+    }
+
+    /// Takes over the folder of the launcher before, if it had one.
+    pub fn resume(legacy: &mut Legacy) -> Result<Option<Self>> {
+        if legacy.state.projects.is_empty() {
+            return Ok(None);
+        }
+        let path = PathBuf::from(&legacy.state.projects);
+        let folder = open_folder(rustix::fs::CWD, &path).doing(|| format!("open {}", path.display()))?;
+        let lock = legacy.heirs.take(legacy.state.projects_lock)?.into();
+        Ok(Some(Self { path, folder, lock }))
+    }
+
+    /// The folder of a sandbox that lives already.
+    pub fn living(&self, name: &str) -> Result<Folder> {
+        let parent = rustix::io::fcntl_dupfd_cloexec(&self.folder, 3).doing(|| "copy a descriptor".into())?;
+        Ok(Folder { parent, name: name.into(), removed: false })
     }
 
     /// Whether a limit that was set is also shown: a file system can count without limiting.
@@ -150,6 +174,11 @@ impl Drop for Projects {
 }
 
 impl Folder {
+    /// The folder itself, whose owners no mount maps.
+    pub fn open(&self) -> io::Result<OwnedFd> {
+        open_folder(self.parent.as_fd(), &self.name)
+    }
+
     /// Removes it with all that is in it, and its limit. Fails while somebody still holds a file of it.
     pub fn remove(mut self) -> io::Result<()> {
         self.removed = true;
@@ -255,7 +284,7 @@ fn remove_project(parent: BorrowedFd<'_>, name: &str) -> io::Result<()> {
 
 /// Removes everything in `top`. Folders are not walked down but moved up to `top`, so that no tree is too deep, and no path
 /// has more than one component; links are never followed.
-fn empty(top: BorrowedFd<'_>) -> io::Result<()> {
+pub fn empty(top: BorrowedFd<'_>) -> io::Result<()> {
     let mut number = 0u64;
     loop {
         let entries = some_entries(top)?;

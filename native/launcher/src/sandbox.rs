@@ -3,13 +3,17 @@
 use crate::cgroup::{Cgroups, SandboxCgroups};
 use crate::disk::Disk;
 use crate::error::{Doing, Error, Result};
+use crate::freeze::Hold;
 use crate::seat::{self, Child, Order};
 use crate::setup::{AGENT_ID, Plan};
 use crate::sys;
+use crate::volume::Attached;
 use caisson_wire::agent::{Boot, SocketFamilies};
 use caisson_wire::launcher as wire;
 use prost::Message;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Who is to be answered.
@@ -51,7 +55,8 @@ pub struct Sandbox {
     pub group: String,
     /// First host id.
     pub uid_base: u32,
-    login: u32,
+    /// Audit login id, or 0.
+    pub login: u32,
     /// See [`State`].
     pub state: State,
     /// The connection that made it, or prepared it; an owned sandbox ends with it.
@@ -87,16 +92,27 @@ pub struct Sandbox {
     pub detail: String,
     /// When `Create` came.
     pub started: Instant,
-    /// When the launcher ends it by itself, and as what.
-    pub max_life: Option<Instant>,
-    /// When the lease runs out.
-    pub lease: Option<Instant>,
+    /// When the launcher ends it by itself, and as what; `Server::set_deadlines` changes them.
+    pub(crate) max_life: Option<Instant>,
+    pub(crate) lease: Option<Instant>,
     /// When the kill was sent.
     pub killed: Option<Instant>,
     /// What this host did not do as asked.
     pub degraded: Vec<String>,
-    /// The request that made it.
+    /// The request that made it, with the limits of now.
     pub request: Option<wire::Create>,
+    /// Whether its processes stand still.
+    pub hold: Hold,
+    /// Its limits are being changed.
+    pub changing: bool,
+    /// On v1: its processes are in a block I/O cgroup.
+    pub limits_io: bool,
+    /// /dev/shm and /tmp.
+    pub tmpfs: Vec<OwnedFd>,
+    /// The volumes that it has.
+    pub volumes: Vec<Attached>,
+    /// Told when the end begins, to whoever copies its disk.
+    pub ending: Arc<AtomicBool>,
 }
 
 /// Names of the cgroup views, in the order of the descriptors that the user child sends.
@@ -118,20 +134,30 @@ impl Sandbox {
         let user = seat::park_user(cgroups, &own, agent, login)?;
         let names: &[&'static str] = if cgroups.limits_in_v1() { &VIEW_NAMES_V1 } else { &[""] };
         let root = seat::park_root(agent, login, names)?;
-        Ok(Self {
+        let mut sandbox = Self::bare(id, &own.path, group, uid_base, login);
+        sandbox.owner = owner;
+        sandbox.cgroups = Some(own);
+        sandbox.user = Some(user);
+        sandbox.root = Some(root);
+        Ok(sandbox)
+    }
+
+    /// One of which nothing is there yet.
+    pub fn bare(id: &str, path: &str, group: &str, uid_base: u32, login: u32) -> Self {
+        Self {
             id: id.into(),
-            path: own.path.clone(),
+            path: path.into(),
             group: group.into(),
             uid_base,
             login,
             state: State::Parked,
-            owner,
+            owner: 0,
             owner_uid: u32::MAX,
             leased: false,
-            cgroups: Some(own),
-            user: Some(user),
+            cgroups: None,
+            user: None,
             joining: false,
-            root: Some(root),
+            root: None,
             parked: None,
             spawner_channel: None,
             disk: None,
@@ -148,7 +174,13 @@ impl Sandbox {
             killed: None,
             degraded: Vec::new(),
             request: None,
-        })
+            hold: Hold::default(),
+            changing: false,
+            limits_io: false,
+            tmpfs: Vec::new(),
+            volumes: Vec::new(),
+            ending: Arc::default(),
+        }
     }
 
     /// Keeps what the user child sent.
@@ -175,7 +207,7 @@ impl Sandbox {
     }
 
     /// Sets the limits, boots the agent's side of the channels and lets the root child clone process 1.
-    pub fn go(&mut self, cgroups: &Cgroups, disk: Disk) -> Result<()> {
+    pub fn go(&mut self, cgroups: &Cgroups, disk: Disk, volumes: Vec<Attached>) -> Result<()> {
         let (Some(request), Some(own), Some(parked)) = (self.request.clone(), self.cgroups.take(), self.parked.take())
         else {
             return Err(Error::new(wire::ErrorKind::ErrorSetup, "the sandbox is not parked"));
@@ -194,57 +226,45 @@ impl Sandbox {
             }
         }
         cgroups.limit(&self.path, &limits, disk.device.as_deref())?;
+        self.limits_io = limits.io_bytes_per_second > 0;
         if limits.io_bytes_per_second > 0 && cgroups.limits_in_v1() {
             self.degraded
                 .push("the I/O rate holds for direct I/O only: this host's block I/O controller is cgroup v1".into());
         }
         let (life, agent_life) = sys::packet_pair().doing(|| "make the life channel".into())?;
         let (agent_channel, spawner_channel) = sys::packet_pair().doing(|| "make the spawner channel".into())?;
-        self.boot(&life, &agent_channel, &own, &parked, &limits, cgroups.limits_in_v1())?;
-        let tmp_bytes = if limits.tmp_bytes > 0 { limits.tmp_bytes } else { limits.memory_bytes / 2 };
-        let plan =
-            Plan { tmp_bytes, tmp_inodes: (limits.inodes / 4).clamp(1024, 32_768), memory_bytes: limits.memory_bytes };
+        let join_io = if self.limits_io { cgroups.join_io(&self.path) } else { None };
+        let joins: Vec<_> = own.join.iter().chain(&parked.join).chain(&join_io).collect();
+        let boot = Boot {
+            version: caisson_wire::PROTOCOL_VERSION,
+            sandbox: self.id.clone(),
+            join_count: joins.len() as u32,
+            v1: cgroups.limits_in_v1(),
+            families: SocketFamilies::FamiliesOff.into(),
+            memory_bytes: limits.memory_bytes,
+            pids: limits.pids,
+            root: request.root,
+        };
+        send_boot(&boot, &life, &agent_channel, &own, &joins)?;
+        let plan = Plan {
+            tmp_bytes: tmp_bytes(&limits),
+            tmp_inodes: (limits.inodes / 4).clamp(1024, 32_768),
+            memory_bytes: limits.memory_bytes,
+        };
         let Some(root) = &self.root else {
             return Err(Error::new(wire::ErrorKind::ErrorSetup, "the root child is gone"));
         };
-        let fds: Vec<_> =
-            [&disk.mount, &parked.namespace, &agent_life].into_iter().chain(&parked.views).map(AsFd::as_fd).collect();
-        seat::send_order(root, &Order { uid_base: self.uid_base, plan }, &fds)
+        let fds = [&disk.mount, &parked.namespace, &agent_life].into_iter().chain(&parked.views).map(AsFd::as_fd);
+        let fds: Vec<_> = fds.chain(volumes.iter().map(|v| v.mount.as_fd())).collect();
+        let places = volumes.iter().map(|v| v.path.clone()).collect();
+        seat::send_order(root, &Order { uid_base: self.uid_base, plan, places }, &fds)
             .doing(|| "tell the root child to go".into())?;
         rustix::io::ioctl_fionbio(&life, true).doing(|| "make the life channel non-blocking".into())?;
         self.life = Some(life);
         self.spawner_channel = Some(spawner_channel);
         self.disk = Some(disk);
+        self.volumes = volumes;
         Ok(())
-    }
-
-    fn boot(
-        &self,
-        life: &OwnedFd,
-        channel: &OwnedFd,
-        own: &SandboxCgroups,
-        parked: &Parked,
-        limits: &wire::Limits,
-        v1: bool,
-    ) -> Result<()> {
-        let join: Vec<_> = own.join.iter().chain(&parked.join).collect();
-        let boot = Boot {
-            version: caisson_wire::PROTOCOL_VERSION,
-            sandbox: self.id.clone(),
-            join_count: join.len() as u32,
-            v1,
-            families: SocketFamilies::FamiliesOff.into(),
-            memory_bytes: limits.memory_bytes,
-            pids: limits.pids,
-        };
-        let fds: Vec<_> = [channel, &own.folder]
-            .into_iter()
-            .chain(join)
-            .chain(&own.v1_folders)
-            .chain(&own.oom_event)
-            .map(AsFd::as_fd)
-            .collect();
-        sys::send_packet(life.as_fd(), &boot.encode_to_vec(), &fds).doing(|| "send the agent its boot packet".into())
     }
 
     /// Process 1 exists: the user child joins what it has already.
@@ -254,8 +274,7 @@ impl Sandbox {
         let (Some(user), Some(channel)) = (&self.user, self.spawner_channel.take()) else {
             return Err(Error::new(wire::ErrorKind::ErrorSetup, "the user child is gone"));
         };
-        let limited = self.request.as_ref().and_then(|r| r.limits).is_some_and(|l| l.io_bytes_per_second > 0);
-        let join_io = if limited { cgroups.join_io(&self.path) } else { None };
+        let join_io = if self.limits_io { cgroups.join_io(&self.path) } else { None };
         seat::send_join(user, pid, process.as_fd(), channel.as_fd(), join_io.as_ref().map(AsFd::as_fd))
             .doing(|| "tell the user child to join".into())?;
         self.joining = true;
@@ -263,7 +282,8 @@ impl Sandbox {
     }
 
     /// Process 1 has its root: the spawner may be executed in it. The answer for the client.
-    pub fn rooted(&mut self) -> Result<wire::Created> {
+    pub fn rooted(&mut self, tmpfs: Vec<OwnedFd>) -> Result<wire::Created> {
+        self.tmpfs = tmpfs;
         let Some(user) = &self.user else {
             return Err(Error::new(wire::ErrorKind::ErrorSetup, "the user child is gone"));
         };
@@ -291,6 +311,8 @@ impl Sandbox {
 
     /// Kills everything; the pidfd tells when it is done.
     pub fn kill(&mut self) {
+        // Before anything dies: what the dying change on the disk is in no copy.
+        self.ending.store(true, Ordering::SeqCst);
         // A child that is joining has a child of its own in the pid namespace; killed, it would leave a zombie to the host's
         // init, which may take seconds, and the namespace waits for that. Left alone it ends at once.
         if !self.joining {
@@ -311,6 +333,27 @@ impl Sandbox {
         }
     }
 
+    /// When its lease runs out.
+    pub fn lease(&self) -> Option<Instant> {
+        self.lease
+    }
+
+    /// When its longest life is over.
+    pub fn max_life(&self) -> Option<Instant> {
+        self.max_life
+    }
+
+    /// When it ends by itself.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.max_life.into_iter().chain(self.lease).min()
+    }
+
+    /// Size of /dev/shm and of /tmp as the kernel has it.
+    pub fn tmp_bytes(&self) -> Option<u64> {
+        let stat = rustix::fs::fstatvfs(self.tmpfs.first()?).ok()?;
+        Some(stat.f_blocks * stat.f_frsize)
+    }
+
     /// What it has used.
     pub fn usage(&self, cgroups: &Cgroups) -> wire::SandboxUsage {
         let mut usage = cgroups.usage(&self.path);
@@ -318,4 +361,20 @@ impl Sandbox {
         usage.disk_bytes = self.disk.as_ref().and_then(Disk::used).map_or(0, |(bytes, _)| bytes);
         usage
     }
+}
+
+/// Size of /tmp and of /dev/shm.
+pub fn tmp_bytes(limits: &wire::Limits) -> u64 {
+    if limits.tmp_bytes > 0 { limits.tmp_bytes } else { limits.memory_bytes / 2 }
+}
+
+fn send_boot(boot: &Boot, life: &OwnedFd, channel: &OwnedFd, own: &SandboxCgroups, joins: &[&OwnedFd]) -> Result<()> {
+    let fds: Vec<_> = [channel, &own.folder]
+        .into_iter()
+        .chain(joins.iter().copied())
+        .chain(&own.v1_folders)
+        .chain(&own.oom_event)
+        .map(AsFd::as_fd)
+        .collect();
+    sys::send_packet(life.as_fd(), &boot.encode_to_vec(), &fds).doing(|| "send the agent its boot packet".into())
 }

@@ -59,8 +59,11 @@ pub enum Report {
         /// Its pidfd.
         pidfd: OwnedFd,
     },
-    /// Process 1: the root is built; the agent is executed next.
-    Rooted,
+    /// Process 1: the root is built; the agent is executed next. Descriptors: /dev/shm and /tmp.
+    Rooted {
+        /// See above.
+        tmpfs: Vec<OwnedFd>,
+    },
     /// A step failed.
     Failed {
         /// Which one.
@@ -95,7 +98,7 @@ pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Report> {
         (Some(&TAG_CLONED), Some([a, b, c, d])) if fds.len() == 1 => {
             Report::Cloned { pid: u32::from_le_bytes([*a, *b, *c, *d]), pidfd: fds.remove(0) }
         }
-        (Some(&TAG_ROOTED), _) => Report::Rooted,
+        (Some(&TAG_ROOTED), _) => Report::Rooted { tmpfs: fds },
         (Some(&TAG_FAILED), Some([a, b, c, d, step @ ..])) => Report::Failed {
             step: String::from_utf8_lossy(step).into_owned(),
             error: io::Error::from_raw_os_error(i32::from_le_bytes([*a, *b, *c, *d])),
@@ -263,13 +266,17 @@ fn become_spawner(socket: BorrowedFd<'_>, agent: BorrowedFd<'_>, mounts: Borrowe
     fail(socket, &step, &error)
 }
 
+/// Room for an order with all its paths.
+const ORDER_BYTES: usize = 16 << 10;
+
 /// What the root child is told at the last moment.
-#[derive(Clone, Copy)]
 pub struct Order {
     /// First host id of the sandbox.
     pub uid_base: u32,
     /// For process 1.
     pub plan: Plan,
+    /// Where the volumes are mounted inside, in the order of their descriptors.
+    pub places: Vec<Vec<u8>>,
 }
 
 impl Order {
@@ -277,14 +284,30 @@ impl Order {
         [u64::from(self.uid_base), self.plan.tmp_bytes, self.plan.tmp_inodes, self.plan.memory_bytes]
             .iter()
             .flat_map(|n| n.to_le_bytes())
+            .chain(
+                self.places
+                    .iter()
+                    .flat_map(|path| (path.len() as u64).to_le_bytes().into_iter().chain(path.iter().copied())),
+            )
             .collect()
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut numbers = bytes.chunks_exact(8).filter_map(|c| c.try_into().ok().map(u64::from_le_bytes));
-        let mut next = || numbers.next();
+        let mut rest = bytes;
+        let mut next = || {
+            let (number, behind) = rest.split_first_chunk()?;
+            rest = behind;
+            Some(u64::from_le_bytes(*number))
+        };
         let uid_base = u32::try_from(next()?).ok()?;
-        Some(Self { uid_base, plan: Plan { tmp_bytes: next()?, tmp_inodes: next()?, memory_bytes: next()? } })
+        let plan = Plan { tmp_bytes: next()?, tmp_inodes: next()?, memory_bytes: next()? };
+        let mut places = Vec::new();
+        while let Some((length, behind)) = rest.split_first_chunk() {
+            let (path, behind) = behind.split_at_checked(u64::from_le_bytes(*length) as usize)?;
+            places.push(path.to_vec());
+            rest = behind;
+        }
+        Some(Self { uid_base, plan, places })
     }
 }
 
@@ -293,7 +316,7 @@ pub fn park_root(agent: BorrowedFd<'_>, login: u32, view_names: &[&'static str])
     fork_child(|socket| {
         set_login(login);
         keep_only(&[socket.as_raw_fd(), agent.as_raw_fd()]);
-        let mut buffer = [0u8; 64];
+        let mut buffer = vec![0u8; ORDER_BYTES];
         let Ok((length, fds)) = sys::receive_packet(socket, &mut buffer) else { return };
         let Some(order) = Order::decode(&buffer[..length]) else { return };
         if let Err((step, error)) = clone_sandbox(socket, agent, &order, fds, view_names) {
@@ -307,7 +330,8 @@ pub fn send_rooted(child: &Child) -> io::Result<()> {
     sys::send_packet(child.socket.as_fd(), b"R", &[])
 }
 
-/// Tells a parked root child to go. Descriptors: disk, cgroup namespace, life channel, views.
+/// Tells a parked root child to go. Descriptors: disk, cgroup namespace, life channel, views,
+/// volumes.
 pub fn send_order(child: &Child, order: &Order, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
     sys::send_packet(child.socket.as_fd(), &order.encode(), fds)
 }
@@ -342,7 +366,8 @@ fn clone_sandbox(
     let (Some(disk), Some(cgroup_namespace), Some(life)) = (fds.next(), fds.next(), fds.next()) else {
         return Err(("read the order".into(), io::Error::from_raw_os_error(libc::EPROTO)));
     };
-    let views: Vec<_> = view_names.iter().copied().zip(fds).collect();
+    let views: Vec<_> = view_names.iter().copied().zip(fds.by_ref()).collect();
+    let volumes: Vec<_> = order.places.iter().cloned().zip(fds).collect();
     or(new_time(), "make a time namespace")?;
     or(sys::setns(cgroup_namespace.as_fd(), libc::CLONE_NEWCGROUP), "join the cgroup namespace")?;
     let lower = or(clone_tree(crate::host::SKELETON, false), "copy the template's mount")?;
@@ -358,7 +383,8 @@ fn clone_sandbox(
             if !matches!(rustix::io::read(&wait, &mut byte), Ok(1)) {
                 exit(1);
             }
-            let mounts = Mounts { lower: lower.as_fd(), usr: usr.as_fd(), disk: disk.as_fd(), views: &views };
+            let mounts =
+                Mounts { lower: lower.as_fd(), usr: usr.as_fd(), disk: disk.as_fd(), views: &views, volumes: &volumes };
             process_one(socket, agent, life.as_fd(), &order.plan, &mounts)
         }
         Some((pid, pidfd)) => {
@@ -371,6 +397,9 @@ fn clone_sandbox(
                 "map the owners of the template (needs Linux 5.19 and ext4, xfs or btrfs)",
             )?;
             or(sys::mount_setattr(disk.as_fd(), false, &idmap), "map the owners of the disk")?;
+            for (_, volume) in &volumes {
+                or(sys::mount_setattr(volume.as_fd(), false, &idmap), "map the owners of a volume")?;
+            }
             // Unmapped, the files of /usr belong to nobody inside, which harms nothing.
             let _ = sys::mount_setattr(usr.as_fd(), true, &idmap);
             let mut packet = vec![TAG_CLONED];
@@ -388,13 +417,13 @@ fn process_one(
     plan: &Plan,
     mounts: &Mounts<'_>,
 ) -> ! {
-    let built = setup::build(plan, mounts).and_then(|()| setup::drop_privileges());
-    if let Err((step, error)) = built {
-        fail(socket, &step, &error);
-    }
+    let tmpfs = match setup::build(plan, mounts).and_then(|tmpfs| setup::drop_privileges().map(|()| tmpfs)) {
+        Ok(tmpfs) => tmpfs,
+        Err((step, error)) => fail(socket, &step, &error),
+    };
     // The second means beside the life channel; set last, since a change of ids clears it.
     let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0);
-    if sys::send_packet(socket, &[TAG_ROOTED], &[]).is_err() {
+    if sys::send_packet(socket, &[TAG_ROOTED], &tmpfs.each_ref().map(AsFd::as_fd)).is_err() {
         exit(1);
     }
     let (step, error) = setup::execute(agent, life, false);
@@ -432,4 +461,22 @@ fn map_ids(pid: libc::pid_t, base: u32) -> io::Result<OwnedFd> {
     std::fs::write(format!("/proc/{pid}/uid_map"), &line)?;
     std::fs::write(format!("/proc/{pid}/gid_map"), &line)?;
     open(&format!("/proc/{pid}/ns/user"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_arrives_as_it_was_given_and_a_cut_one_does_not() {
+        let plan = Plan { tmp_bytes: 1, tmp_inodes: 2, memory_bytes: u64::MAX };
+        let longest = vec![b'x'; crate::request::MAX_PATH];
+        let places = [vec![b"/data".to_vec(), b"/a\n".to_vec()], vec![longest; 6]].concat();
+        let bytes = Order { uid_base: 7, plan, places: places.clone() }.encode();
+        assert!(bytes.len() <= ORDER_BYTES);
+        let order = Order::decode(&bytes).unwrap();
+        assert_eq!((order.uid_base, order.plan.memory_bytes, &order.places), (7, u64::MAX, &places));
+        assert!(Order::decode(&bytes[..bytes.len() - 1]).is_none());
+        assert!(Order::decode(&bytes[..31]).is_none());
+    }
 }

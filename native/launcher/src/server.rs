@@ -3,6 +3,7 @@
 
 use crate::cgroup::Cgroups;
 use crate::conn::{Conn, Read, Stage};
+use crate::deadlines::Deadlines;
 use crate::disk::Stock;
 use crate::error::{Doing, Error, Result};
 use crate::ids::Ids;
@@ -10,9 +11,13 @@ use crate::janitor::Janitor;
 use crate::journal::Journal;
 use crate::request;
 use crate::sandbox::{Asker, Sandbox, State};
+use crate::store::Store;
+use crate::sys;
+use crate::upgrade::Program;
+use crate::worker::Workers;
 use caisson_wire::launcher::{self as wire, reply, request::Body};
 use rustix::event::epoll::{self, EventData, EventFlags};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,6 +31,7 @@ pub(crate) enum Source {
     Stdin,
     Signal,
     Janitor,
+    Workers,
     Conn,
     User(String),
     Root(String),
@@ -51,7 +57,7 @@ pub struct Parts {
     pub listener: OwnedFd,
     /// Ends the launcher when it closes, if asked.
     pub stdin: Option<OwnedFd>,
-    /// Tells of SIGTERM.
+    /// Tells of SIGTERM and SIGUSR2.
     pub signals: OwnedFd,
     /// Uids that may speak to the launcher.
     pub allowed: Vec<u32>,
@@ -61,6 +67,18 @@ pub struct Parts {
     pub state: PathBuf,
     /// Said to each client.
     pub degraded: Vec<String>,
+    /// Folder of the socket.
+    pub socket_folder: OwnedFd,
+    /// This program, where its next version will lie.
+    pub program: Program,
+    /// The agent's.
+    pub agent_program: Program,
+    /// Saved disks.
+    pub snapshots: Store,
+    /// Disks that outlive sandboxes.
+    pub volumes: Store,
+    /// Ends the launcher when it has had neither connection nor sandbox for so long.
+    pub exit_when_idle: Option<Duration>,
 }
 
 /// The loop's state.
@@ -78,6 +96,18 @@ pub struct Server {
     /// When the last one was parked.
     pub(crate) parked_at: Instant,
     pub(crate) stopping: bool,
+    /// When sandboxes end by themselves.
+    pub(crate) deadlines: Deadlines,
+    /// Sandboxes to be looked at every millisecond: they end, or are told to stand still.
+    pub(crate) pending: BTreeSet<String>,
+    /// Threads for what takes long.
+    pub(crate) workers: Workers,
+    /// An upgrade is under way, and until when it may be.
+    pub(crate) upgrading: Option<Instant>,
+    /// Ended sandboxes that the janitor has.
+    pub(crate) clearing: usize,
+    /// Since when there has been neither connection nor sandbox.
+    pub(crate) idle_since: Option<Instant>,
 }
 
 /// An id that a client will create.
@@ -102,11 +132,18 @@ impl Server {
             quiet_at: Instant::now(),
             parked_at: Instant::now(),
             stopping: false,
+            deadlines: Deadlines::default(),
+            pending: BTreeSet::new(),
+            workers: Workers::start()?,
+            upgrading: None,
+            clearing: 0,
+            idle_since: Some(Instant::now()),
         };
         let own = [
             (Source::Listener, Some(server.parts.listener.as_fd())),
             (Source::Signal, Some(server.parts.signals.as_fd())),
             (Source::Janitor, Some(server.parts.janitor.bell.as_fd())),
+            (Source::Workers, Some(server.workers.bell.as_fd())),
             (Source::Stdin, server.parts.stdin.as_ref().map(AsFd::as_fd)),
         ];
         for (source, fd) in own {
@@ -133,7 +170,9 @@ impl Server {
             for event in &events {
                 self.dispatch(event.data.u64(), event.flags);
             }
+            self.note_idle();
             self.expire();
+            self.go_on_with_upgrade();
         }
         let Parts { cgroups, mut journal, janitor, .. } = self.parts;
         for cleared in janitor.finish().into_iter().filter(|c| c.uid_base.is_some()) {
@@ -142,6 +181,27 @@ impl Server {
         journal.close();
         cgroups.leave();
         Ok(())
+    }
+
+    pub(crate) fn watch_listener(&mut self) -> Result<()> {
+        let listener = self.parts.listener.as_fd();
+        add(&self.epoll, &mut self.sources, &mut self.next_token, listener, Source::Listener).map(drop)
+    }
+
+    /// Whoever connects waits.
+    pub(crate) fn ignore_listener(&mut self) {
+        let token = self.sources.iter().find(|(_, s)| **s == Source::Listener).map(|(t, _)| *t);
+        token.into_iter().for_each(|token| self.forget(token));
+    }
+
+    pub(crate) fn disconnect_all(&mut self) {
+        let all: Vec<_> = self.conns.keys().copied().collect();
+        all.into_iter().for_each(|token| self.disconnect(token));
+    }
+
+    fn note_idle(&mut self) {
+        let idle = self.conns.is_empty() && self.sandboxes.is_empty() && !self.workers.is_busy();
+        self.idle_since = if idle { self.idle_since.or_else(|| Some(Instant::now())) } else { None };
     }
 
     fn dispatch(&mut self, token: u64, flags: EventFlags) {
@@ -154,11 +214,16 @@ impl Server {
                     self.stop();
                 }
             }
-            Source::Signal => {
-                self.forget(token);
-                self.stop();
-            }
+            Source::Signal => match sys::read_signal(self.parts.signals.as_fd()) {
+                Some(libc::SIGUSR2) => self.begin_upgrade(),
+                Some(_) => {
+                    self.forget(token);
+                    self.stop();
+                }
+                None => {}
+            },
             Source::Janitor => self.cleared(),
+            Source::Workers => self.workers.take_done().into_iter().for_each(|then| then(self)),
             Source::Conn => self.serve(token, flags),
             Source::User(id) => self.user_report(token, &id),
             Source::Root(id) => self.root_report(token, &id),
@@ -176,6 +241,7 @@ impl Server {
             Source::Stdin => self.parts.stdin.as_ref().map(AsFd::as_fd),
             Source::Signal => Some(self.parts.signals.as_fd()),
             Source::Janitor => Some(self.parts.janitor.bell.as_fd()),
+            Source::Workers => Some(self.workers.bell.as_fd()),
             Source::Conn => self.conns.get(&token).map(|c| c.socket.as_fd()),
             Source::User(id) => sandbox(id).and_then(|s| s.user.as_ref()).map(|c| c.socket.as_fd()),
             Source::Root(id) => sandbox(id).and_then(|s| s.root.as_ref()).map(|c| c.socket.as_fd()),
@@ -314,19 +380,8 @@ impl Server {
             }
             Body::Create(create) => self.create(asker, create),
             Body::Destroy(destroy) => self.destroy(asker, uid, &destroy.sandbox),
-            Body::Renew(renew) => {
-                let sandbox = find_for(&mut self.sandboxes, &renew.sandbox, uid)?;
-                let now = Instant::now();
-                if renew.lease_millis > 0 && sandbox.leased {
-                    sandbox.lease = now.checked_add(Duration::from_millis(renew.lease_millis));
-                    sandbox.owner = asker.conn;
-                }
-                if renew.max_life_millis > 0 {
-                    sandbox.max_life = now.checked_add(Duration::from_millis(renew.max_life_millis));
-                }
-                self.answer(asker, done);
-                Ok(())
-            }
+            Body::Renew(renew) => self.renew(asker, uid, &renew),
+            Body::RenewMany(renew) => self.renew_many(asker, uid, &renew),
             Body::SetGroup(group) => {
                 request::set_group(&group)?;
                 self.parts.cgroups.limit_group(&group)?;
@@ -338,16 +393,27 @@ impl Server {
                 self.answer(asker, reply::Body::Observed(observed));
                 Ok(())
             }
+            Body::ObserveAll(_) => {
+                self.observe_all(asker, uid);
+                Ok(())
+            }
             Body::List(_) => {
-                let alive = |s: &&Sandbox| matches!(s.state, State::Running | State::Creating(_));
-                let sandboxes = self
-                    .sandboxes
-                    .values()
-                    .filter(alive)
-                    .filter(|s| uid == 0 || s.owner_uid == uid)
-                    .map(|s| s.id.clone())
-                    .collect();
-                self.answer(asker, reply::Body::Listed(wire::Listed { sandboxes }));
+                self.list(asker, uid);
+                Ok(())
+            }
+            Body::Freeze(freeze) => self.freeze(asker, uid, &freeze.sandbox),
+            Body::Thaw(thaw) => self.thaw(asker, uid, &thaw.sandbox),
+            Body::SetLimits(change) => self.set_limits(asker, uid, &change),
+            Body::Save(save) => self.save(asker, uid, save),
+            Body::DropSnapshot(drop) => self.drop_snapshot(asker, uid, &drop.snapshot),
+            Body::ListSnapshots(_) => {
+                self.list_disks(asker, uid, self.parts.snapshots.clone());
+                Ok(())
+            }
+            Body::MakeVolume(make) => self.make_volume(asker, uid, &make),
+            Body::DropVolume(drop) => self.drop_volume(asker, uid, &drop.volume),
+            Body::ListVolumes(_) => {
+                self.list_disks(asker, uid, self.parts.volumes.clone());
                 Ok(())
             }
         }

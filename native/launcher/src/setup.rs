@@ -16,6 +16,8 @@ pub const AGENT_ID: u32 = 65_533;
 /// SETUID, SETGID, KILL, CHOWN, DAC_OVERRIDE, FOWNER, NET_BIND_SERVICE, as bits of linux/capability.h.
 const KEPT: u64 = 1 << 7 | 1 << 6 | 1 << 5 | 1 << 0 | 1 << 1 | 1 << 3 | 1 << 10;
 const HOST_NAME: &[u8] = b"sandbox";
+/// File at the top of a disk that covers /proc/meminfo.
+pub const MEMINFO: &str = "meminfo";
 /// Terminals of one sandbox.
 const PTS_MAX: &CStr = c"64";
 
@@ -68,6 +70,8 @@ pub struct Plan {
 
 /// The mounts, all detached and mapped to the sandbox's ids.
 pub struct Mounts<'a> {
+    /// Volumes with their paths inside.
+    pub volumes: &'a [(Vec<u8>, OwnedFd)],
     /// Skeleton of the template.
     pub lower: BorrowedFd<'a>,
     /// The host's /usr.
@@ -90,7 +94,8 @@ fn inside(path: &str) -> CString {
 }
 
 /// Builds everything up to the point where only the agent is missing.
-pub fn build(plan: &Plan, mounts: &Mounts<'_>) -> Step<()> {
+/// Returns the mounts of /dev/shm and /tmp.
+pub fn build(plan: &Plan, mounts: &Mounts<'_>) -> Step<[OwnedFd; 2]> {
     become_root_inside()?;
     step(rustix::system::sethostname(HOST_NAME), "set the host name")?;
     step(loopback_up(), "bring lo up")?;
@@ -99,9 +104,12 @@ pub fn build(plan: &Plan, mounts: &Mounts<'_>) -> Step<()> {
         "make mounts private",
     )?;
     root(mounts)?;
-    devices(plan)?;
+    let tmpfs = devices(plan)?;
     proc(plan)?;
     views(mounts.views)?;
+    for (path, mount) in mounts.volumes {
+        step(volume(path, mount.as_fd()), format!("mount the volume at {}", String::from_utf8_lossy(path)))?;
+    }
     // Belt and braces beside the filter: no user namespace can be made in here.
     let _ = std::fs::write(format!("{ROOT}/proc/sys/user/max_user_namespaces"), "0");
     step(read_only("proc/sys"), "make /proc/sys read-only")?;
@@ -111,7 +119,8 @@ pub fn build(plan: &Plan, mounts: &Mounts<'_>) -> Step<()> {
         rustix::mount::unmount(".", UnmountFlags::DETACH)?;
         Ok(rustix::process::chdir("/")?)
     };
-    step(pivot(), "enter the new root")
+    step(pivot(), "enter the new root")?;
+    Ok(tmpfs)
 }
 
 fn become_root_inside() -> Step<()> {
@@ -137,18 +146,18 @@ fn root(mounts: &Mounts<'_>) -> Step<()> {
     step(sys::attach_mount(mounts.usr, &inside("usr")), "attach /usr")
 }
 
-fn tmpfs(plan: &Plan, at: &str) -> Step<()> {
+fn tmpfs(plan: &Plan, at: &str) -> Step<OwnedFd> {
     let number = |n: u64| CString::new(n.to_string()).unwrap_or_default();
     let mounted = sys::NewFs::open(c"tmpfs")
         .and_then(|fs| fs.set(c"mode", c"1777"))
         .and_then(|fs| fs.set(c"size", &number(plan.tmp_bytes)))
         .and_then(|fs| fs.set(c"nr_inodes", &number(plan.tmp_inodes)))
         .and_then(|fs| fs.mount(sys::ATTR_NOSUID | sys::ATTR_NODEV))
-        .and_then(|mount| sys::attach_mount(mount.as_fd(), &inside(at)));
+        .and_then(|mount| sys::attach_mount(mount.as_fd(), &inside(at)).map(|()| mount));
     step(mounted, format!("mount /{at}"))
 }
 
-fn devices(plan: &Plan) -> Step<()> {
+fn devices(plan: &Plan) -> Step<[OwnedFd; 2]> {
     let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC;
     let path = CString::new(DEVICES).unwrap_or_default();
     let attached = sys::open_tree(sys::cwd(), &path, flags).and_then(|m| sys::attach_mount(m.as_fd(), &inside("dev")));
@@ -164,8 +173,7 @@ fn devices(plan: &Plan) -> Step<()> {
         .and_then(|fs| fs.mount(sys::ATTR_NOSUID | sys::ATTR_NODEV | sys::ATTR_NOEXEC))
         .and_then(|mount| sys::attach_mount(mount.as_fd(), &inside("dev/mqueue")));
     step(queues, "mount /dev/mqueue")?;
-    tmpfs(plan, "dev/shm")?;
-    tmpfs(plan, "tmp")
+    Ok([tmpfs(plan, "dev/shm")?, tmpfs(plan, "tmp")?])
 }
 
 fn proc(plan: &Plan) -> Step<()> {
@@ -193,13 +201,41 @@ fn cover(with: &str, path: &str) -> io::Result<()> {
     }
 }
 
+/// Mounts a volume at its path inside. What lies on the way may come from an earlier sandbox, by a snapshot: no link is
+/// followed. Folders that are not there are made.
+fn volume(path: &[u8], mount: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut at = rustix::fs::open(ROOT, flags, Mode::empty())?;
+    for part in path.split(|b| *b == b'/').filter(|part| !part.is_empty()) {
+        match rustix::fs::mkdirat(&at, part, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(e) => return Err(e.into()),
+        }
+        at = rustix::fs::openat(&at, part, flags, Mode::empty())?;
+    }
+    sys::attach_mount_at(mount, at.as_fd())
+}
+
 /// Programs that size themselves by /proc/meminfo see the sandbox's memory, not the host's.
-fn meminfo(plan: &Plan) -> Step<()> {
-    let kib = plan.memory_bytes / 1024;
-    let text = format!(
+fn meminfo_text(memory_bytes: u64) -> String {
+    let kib = memory_bytes / 1024;
+    format!(
         "MemTotal:       {kib:8} kB\nMemFree:        {kib:8} kB\nMemAvailable:   {kib:8} kB\nBuffers:               0 kB\nCached:                0 kB\nSwapCached:            0 kB\nActive:                0 kB\nInactive:              0 kB\nSwapTotal:             0 kB\nSwapFree:              0 kB\nShmem:                 0 kB\nSlab:                  0 kB\nSReclaimable:          0 kB\n"
-    );
-    let path = format!("{DISK}/meminfo");
+    )
+}
+
+/// Shows another memory in a living sandbox, whose disk this is. The file is at the top, where nobody inside reaches.
+pub fn rewrite_meminfo(disk: BorrowedFd<'_>, memory_bytes: u64) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(disk, MEMINFO, flags, Mode::empty())?;
+    let text = meminfo_text(memory_bytes);
+    rustix::io::pwrite(&file, text.as_bytes(), 0)?;
+    Ok(rustix::fs::ftruncate(&file, text.len() as u64)?)
+}
+
+fn meminfo(plan: &Plan) -> Step<()> {
+    let text = meminfo_text(plan.memory_bytes);
+    let path = format!("{DISK}/{MEMINFO}");
     let written = || -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o444))?;

@@ -81,6 +81,23 @@ pub fn open_tree(at: BorrowedFd<'_>, path: &CStr, flags: u32) -> io::Result<Owne
     }
 }
 
+/// Moves a detached mount to the folder behind a descriptor.
+pub fn attach_mount_at(mount: BorrowedFd<'_>, folder: BorrowedFd<'_>) -> io::Result<()> {
+    const BOTH_EMPTY_PATHS: libc::c_uint = 4 | 0x40;
+    // SAFETY: both paths are C strings that outlive the call.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_move_mount,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            folder.as_raw_fd(),
+            c"".as_ptr(),
+            BOTH_EMPTY_PATHS,
+        )
+    })
+    .map(drop)
+}
+
 /// Moves a detached mount to `path`.
 pub fn attach_mount(mount: BorrowedFd<'_>, path: &CStr) -> io::Result<()> {
     const F_EMPTY_PATH: libc::c_uint = 4;
@@ -186,6 +203,80 @@ impl NewFs {
     }
 }
 
+/// Changes one setting of the file system behind a mount's descriptor.
+pub fn reconfigure(mount: BorrowedFd<'_>, key: &CStr, value: &CStr) -> io::Result<()> {
+    const FSPICK_CLOEXEC: libc::c_uint = 1;
+    const FSPICK_EMPTY_PATH: libc::c_uint = 8;
+    const CMD_RECONFIGURE: u32 = 7;
+    // SAFETY: a C string; the kernel makes the descriptor.
+    let fs = unsafe {
+        let flags = FSPICK_CLOEXEC | FSPICK_EMPTY_PATH;
+        let fd = check(libc::syscall(libc::SYS_fspick, mount.as_raw_fd(), c"".as_ptr(), flags))?;
+        NewFs(OwnedFd::from_raw_fd(fd as RawFd))
+    };
+    fs.config(1, Some(key), Some(value))?;
+    fs.config(CMD_RECONFIGURE, None, None)
+}
+
+/// Sends a signal to the process behind a pidfd.
+pub fn pidfd_signal(pidfd: BorrowedFd<'_>, signal: i32) -> io::Result<()> {
+    // SAFETY: a null siginfo is allowed.
+    check(unsafe {
+        libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, std::ptr::null::<libc::siginfo_t>(), 0)
+    })
+    .map(drop)
+}
+
+/// Whether the child behind a pidfd, which was sent SIGSTOP, stands still by now. An error when it is dead.
+pub fn is_stopped(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
+    let id = pidfd.as_raw_fd() as libc::id_t;
+    // SAFETY: siginfo is plain data that the kernel fills; si_pid is valid for what waitid returns.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let kinds = libc::WSTOPPED | libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        check(libc::waitid(libc::P_PIDFD, id, &raw mut info, kinds).into())?;
+        match (info.si_pid(), info.si_code) {
+            (0, _) => Ok(false),
+            (_, libc::CLD_STOPPED) => Ok(true),
+            _ => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+        }
+    }
+}
+
+/// Gives an unnamed file a name in a folder; fails when there is one of that name.
+pub fn name_file(file: BorrowedFd<'_>, folder: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, path, folder, name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// Executes an open program in place of this one, without an environment; returns only when that fails.
+pub fn execute(program: BorrowedFd<'_>, args: &[std::ffi::CString]) -> io::Error {
+    let argv: Vec<_> = args.iter().map(|a| a.as_ptr()).chain([std::ptr::null()]).collect();
+    let envp = [std::ptr::null::<libc::c_char>()];
+    // SAFETY: argv and envp are null-ended arrays of C strings that live across the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            program.as_raw_fd(),
+            c"".as_ptr(),
+            argv.as_ptr(),
+            envp.as_ptr(),
+            libc::AT_EMPTY_PATH,
+        )
+    };
+    io::Error::last_os_error()
+}
+
+/// The next signal of a signalfd.
+pub fn read_signal(signals: BorrowedFd<'_>) -> Option<i32> {
+    let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
+    match rustix::io::read(signals, &mut info) {
+        Ok(length) if length == info.len() => info.first_chunk().map(|n| i32::from_ne_bytes(*n)),
+        _ => None,
+    }
+}
+
 /// `pidfd_open(2)`.
 pub fn pidfd_open(pid: libc::pid_t) -> io::Result<OwnedFd> {
     // SAFETY: no pointers; the kernel makes the descriptor.
@@ -197,17 +288,7 @@ pub fn pidfd_open(pid: libc::pid_t) -> io::Result<OwnedFd> {
 
 /// SIGKILL to the process behind a pidfd. A process that is gone already is no error.
 pub fn pidfd_kill(pidfd: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: a null siginfo is allowed.
-    let sent = check(unsafe {
-        libc::syscall(
-            libc::SYS_pidfd_send_signal,
-            pidfd.as_raw_fd(),
-            libc::SIGKILL,
-            std::ptr::null::<libc::siginfo_t>(),
-            0,
-        )
-    });
-    match sent {
+    match pidfd_signal(pidfd, libc::SIGKILL) {
         Err(e) if e.raw_os_error() == Some(libc::ESRCH) => Ok(()),
         other => other.map(drop),
     }

@@ -36,6 +36,10 @@ const PROCESSES: &str = "
 const IDENTITY: &str = "
     capget capset getegid geteuid getgid getgroups getresgid getresuid getuid
     setfsgid setfsuid setgid setgroups setregid setresgid setresuid setreuid setuid";
+/// Calls that change the process's own ids: those that take one, two and three of them.
+const IDENTITY_CHANGES: [&str; 3] = ["setuid setgid setfsuid setfsgid", "setreuid setregid", "setresuid setresgid"];
+/// Uid and gid of agent and spawner.
+const AGENT_ID: u32 = 65_533;
 const SIGNALS_AND_TIME: &str = "
     kill pause pidfd_open pidfd_send_signal restart_syscall rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo
     rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sigaltstack tgkill tkill
@@ -125,6 +129,13 @@ pub fn user(arch: Arch, ipv6: bool) -> Vec<Instruction> {
     }
     filter.answer("sendmsg", |program| refuse_urgent_data(program, 2));
     filter.answer("ioctl", refuse_terminal_takeover);
+    let mut agents_id = None;
+    for calls in IDENTITY_CHANGES {
+        let (number, rest) = agents_id.unwrap_or((0, filter.program.allow()));
+        let test = refuse_agents_id(&mut filter.program, number, rest);
+        calls.split(' ').for_each(|call| filter.answer(call, |_| test));
+        agents_id = Some((number + 1, test));
+    }
     filter.finish()
 }
 
@@ -289,6 +300,14 @@ fn refuse_terminal_takeover(program: &mut Program) -> At {
     let (refused, allowed) = (program.errno(EPERM), program.allow());
     let command = program.one_of(&[TIOCSTI, TIOCLINUX, TIOCSETD], refused, allowed);
     program.load(argument(1), command)
+}
+
+/// setuid and its kind: uid 0 inside may become anybody but the agent, whose limits, priority and processor set the
+/// kernel would let it change then.
+fn refuse_agents_id(program: &mut Program, number: u32, rest: At) -> At {
+    let refused = program.errno(EPERM);
+    let test = program.equals(AGENT_ID, refused, rest);
+    program.load(argument(number), test)
 }
 
 /// prctl: PR_SET_MM rewrites what /proc says of a process; PR_SCHED_CORE takes processor threads from neighbours.

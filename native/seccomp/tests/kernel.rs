@@ -261,6 +261,32 @@ fn opens_plain_sockets_only() {
 }
 
 #[test]
+fn refuses_the_agents_ids_and_no_others() {
+    const AGENT: u64 = 65_533;
+    const SAME: u64 = u32::MAX as u64;
+    refused! { EPERM:
+        SYS_setuid [AGENT];
+        SYS_setgid [AGENT];
+        SYS_setreuid [AGENT, SAME];
+        SYS_setreuid [SAME, AGENT];
+        SYS_setregid [AGENT, SAME];
+        SYS_setregid [SAME, AGENT];
+        SYS_setresuid [AGENT, SAME, SAME];
+        SYS_setresuid [SAME, AGENT, SAME];
+        SYS_setresuid [SAME, SAME, AGENT];
+        SYS_setresgid [SAME, SAME, AGENT];
+        SYS_setresuid [1 << 32 | AGENT, SAME, SAME];
+    }
+    // These tell the id before and no error: a refusal is one.
+    assert_eq!(filtered(SYS_setfsuid, [AGENT, 0, 0, 0, 0, 0]), Failed(EPERM));
+    assert_eq!(filtered(SYS_setfsgid, [AGENT, 0, 0, 0, 0, 0]), Failed(EPERM));
+    for id in [AGENT - 1, AGENT + 1] {
+        let arguments = [id, id, id, 0, 0, 0];
+        assert_eq!(filtered(SYS_setresuid, arguments), unfiltered(SYS_setresuid, arguments));
+    }
+}
+
+#[test]
 fn refuses_terminal_takeover() {
     // Descriptor -1 shows whether the kernel looked: EBADF if it did.
     for command in [TIOCSTI, 0x541C, 0x5423, 0x5423 | 1 << 32] {

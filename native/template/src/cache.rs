@@ -56,7 +56,7 @@ impl Cache {
     }
 
     /// A finished template whose sources are all unchanged.
-    pub(crate) fn find(&self, source: &Source) -> Option<HostTemplate> {
+    pub(crate) fn find(&self, source: &Source<'_>) -> Option<HostTemplate> {
         entries(&self.path).into_iter().find_map(|entry| {
             let text = std_fs::read(entry.join(MANIFEST)).ok()?;
             if is_current(&text, source) { read_template(&entry).ok() } else { None }
@@ -87,8 +87,8 @@ impl Cache {
     pub(crate) fn build(
         &self,
         _lock: &Lock,
-        source: &Source,
-        make: impl FnOnce(&Source, &Skeleton) -> Result<Made, TemplateError>,
+        source: &Source<'_>,
+        make: impl FnOnce(&Source<'_>, &Skeleton) -> Result<Made, TemplateError>,
     ) -> Result<HostTemplate, TemplateError> {
         let building = self.path.join(BUILDING);
         remove(&building)?;
@@ -103,8 +103,8 @@ impl Cache {
     fn build_in(
         &self,
         building: &Path,
-        source: &Source,
-        make: impl FnOnce(&Source, &Skeleton) -> Result<Made, TemplateError>,
+        source: &Source<'_>,
+        make: impl FnOnce(&Source<'_>, &Skeleton) -> Result<Made, TemplateError>,
     ) -> Result<HostTemplate, TemplateError> {
         let create = std_fs::DirBuilder::new().mode(0o700).create(building);
         create.map_err(|e| TemplateError::io("create", building, e))?;

@@ -26,7 +26,7 @@ const MODE: u32 = 0o755;
 
 /// Copies into one skeleton; every path is copied once.
 pub(crate) struct Copier<'a> {
-    source: &'a Source,
+    source: &'a Source<'a>,
     skeleton: &'a Skeleton,
     manifest: &'a mut Manifest,
     /// Paths in the skeleton that are there, or that were looked at and refused.
@@ -40,7 +40,7 @@ pub(crate) struct Copier<'a> {
 impl<'a> Copier<'a> {
     /// `present` are the paths that the skeleton holds already and that stay as they are.
     pub(crate) fn new(
-        source: &'a Source,
+        source: &'a Source<'a>,
         skeleton: &'a Skeleton,
         manifest: &'a mut Manifest,
         present: HashSet<PathBuf>,

@@ -63,7 +63,7 @@ const KNOWN: [&str; 53] = [
     "terminfo",
 ];
 
-pub(crate) fn copy(source: &Source, copier: &mut Copier<'_>) -> Result<(), TemplateError> {
+pub(crate) fn copy(source: &Source<'_>, copier: &mut Copier<'_>) -> Result<(), TemplateError> {
     let etc = Path::new("etc");
     let names = source.names(etc).map_err(|e| TemplateError::io("list", &source.show(etc), e))?;
     for known in KNOWN {

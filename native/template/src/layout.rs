@@ -42,7 +42,7 @@ const DIRECTORIES: [(&str, u32, u32); 26] = [
     ("work", 0o755, USER_ID),
 ];
 
-pub(crate) fn write(source: &Source, skeleton: &Skeleton, manifest: &mut Manifest) -> Result<(), TemplateError> {
+pub(crate) fn write(source: &Source<'_>, skeleton: &Skeleton, manifest: &mut Manifest) -> Result<(), TemplateError> {
     for (path, mode, owner) in DIRECTORIES {
         skeleton.directory(path, mode, owner)?;
     }
@@ -63,7 +63,7 @@ pub(crate) fn write(source: &Source, skeleton: &Skeleton, manifest: &mut Manifes
 }
 
 /// Where a top-level link leads, as `usr/...`; `None` when there is nothing, an error when it is no link into /usr.
-fn merged_target(source: &Source, name: &str) -> Result<Option<PathBuf>, TemplateError> {
+fn merged_target(source: &Source<'_>, name: &str) -> Result<Option<PathBuf>, TemplateError> {
     match source.entry(Path::new(name)).map_err(|e| TemplateError::io("read", &source.show(Path::new(name)), e))? {
         Entry::Missing => Ok(None),
         Entry::Link(target) => {
@@ -75,6 +75,6 @@ fn merged_target(source: &Source, name: &str) -> Result<Option<PathBuf>, Templat
     }
 }
 
-fn not_merged(source: &Source, name: &str) -> TemplateError {
+fn not_merged(source: &Source<'_>, name: &str) -> TemplateError {
     TemplateError::NotMerged { path: source.show(Path::new(name)) }
 }

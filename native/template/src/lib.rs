@@ -31,6 +31,18 @@ pub const USER: &str = "sandbox";
 /// The uid and gid of [`USER`], as seen inside.
 pub const USER_ID: u32 = 1000;
 
+/// Where [`Tool`]s are, inside. /usr is the host's own and read-only, so it is a folder beside it, which comes first in PATH.
+pub const TOOLS: &str = "/opt/caisson/bin";
+
+/// A program that belongs to Caisson and not to the host.
+#[derive(Debug, Clone, Copy)]
+pub struct Tool<'a> {
+    /// Its file name.
+    pub name: &'a str,
+    /// A static executable.
+    pub content: &'a [u8],
+}
+
 /// A ready `host` template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostTemplate {
@@ -49,15 +61,23 @@ pub struct HostTemplate {
 /// # Errors
 /// [`TemplateError`] says what is missing; nothing is weakened instead.
 pub fn build_host(cache: &Path) -> Result<HostTemplate, TemplateError> {
+    build_host_with(cache, &[])
+}
+
+/// The same, with programs of Caisson's own in [`TOOLS`].
+///
+/// # Errors
+/// As [`build_host`].
+pub fn build_host_with(cache: &Path, tools: &[Tool<'_>]) -> Result<HostTemplate, TemplateError> {
     if !rustix::process::geteuid().is_root() {
         return Err(TemplateError::NotRoot);
     }
-    build_from(Path::new("/"), cache)
+    build_from(Path::new("/"), cache, tools)
 }
 
 /// The same with another source root. Without root the owners in the skeleton stay those of the caller (tests only).
-fn build_from(root: &Path, cache: &Path) -> Result<HostTemplate, TemplateError> {
-    let source = source::Source::open(root)?;
+fn build_from(root: &Path, cache: &Path, tools: &[Tool<'_>]) -> Result<HostTemplate, TemplateError> {
+    let source = source::Source::open(root, tools)?;
     let cache = cache::Cache::open(cache)?;
     if let Some(found) = cache.find(&source) {
         return Ok(found);
@@ -75,9 +95,12 @@ struct Made {
     warnings: Vec<String>,
 }
 
-fn make(source: &source::Source, skeleton: &skeleton::Skeleton) -> Result<Made, TemplateError> {
+fn make(source: &source::Source<'_>, skeleton: &skeleton::Skeleton) -> Result<Made, TemplateError> {
     let mut manifest = manifest::Manifest::default();
     layout::write(source, skeleton, &mut manifest)?;
+    for tool in source.tools() {
+        skeleton.file(Path::new(&TOOLS[1..]).join(tool.name), tool.content, 0o755)?;
+    }
     let synthetic = synthetic::write(source, skeleton, &mut manifest)?;
     let mut copier = copy::Copier::new(source, skeleton, &mut manifest, synthetic);
     known::copy(source, &mut copier)?;

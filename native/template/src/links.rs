@@ -36,7 +36,7 @@ const PACKAGE_RECORDS: [&str; 7] = [
     "lib/apk/db/installed",
 ];
 
-pub(crate) fn copy_linked(source: &Source, copier: &mut Copier<'_>) -> Result<(), TemplateError> {
+pub(crate) fn copy_linked(source: &Source<'_>, copier: &mut Copier<'_>) -> Result<(), TemplateError> {
     for path in PACKAGE_RECORDS {
         copier.watch(Path::new(path));
     }

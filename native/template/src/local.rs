@@ -26,7 +26,7 @@ const TEST_DIRECTORIES: [&str; 5] = ["test", "tests", "testdata", "fixtures", "e
 const WATCHED_DEPTH: usize = 2;
 
 /// One warning per suspect, at most [`MAX_WARNINGS`] and a line that says so.
-pub(crate) fn suspects(source: &Source, manifest: &mut Manifest) -> Vec<String> {
+pub(crate) fn suspects(source: &Source<'_>, manifest: &mut Manifest) -> Vec<String> {
     let mut warnings = Vec::new();
     for top in TOPS {
         let top = Path::new(top);
@@ -58,7 +58,7 @@ pub(crate) fn suspects(source: &Source, manifest: &mut Manifest) -> Vec<String> 
     warnings
 }
 
-fn warning(source: &Source, path: &Path) -> String {
+fn warning(source: &Source<'_>, path: &Path) -> String {
     format!(
         "{} looks like a secret and everyone may read it, so every host sandbox sees it; move it out of /usr or take \
          away the permission",

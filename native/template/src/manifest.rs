@@ -42,7 +42,7 @@ pub(crate) struct Manifest {
 
 impl Manifest {
     /// Notes a path, existing or not.
-    pub(crate) fn watch(&mut self, source: &Source, path: &Path) {
+    pub(crate) fn watch(&mut self, source: &Source<'_>, path: &Path) {
         // A line break would split the line; such a name is never copied either.
         if !path.as_os_str().as_bytes().contains(&b'\n') && !self.sources.contains_key(path) {
             self.sources.insert(path.to_owned(), signature(source.stat(path).as_ref()));
@@ -50,7 +50,7 @@ impl Manifest {
     }
 
     /// The text that is kept beside the skeleton.
-    pub(crate) fn text(&self, source: &Source) -> Vec<u8> {
+    pub(crate) fn text(&self, source: &Source<'_>) -> Vec<u8> {
         let mut text = header(source);
         for (path, signature) in &self.sources {
             text.extend_from_slice(signature.as_bytes());
@@ -63,7 +63,7 @@ impl Manifest {
 }
 
 /// True when the kept text was written by this version for this root and every source is as it was.
-pub(crate) fn is_current(text: &[u8], source: &Source) -> bool {
+pub(crate) fn is_current(text: &[u8], source: &Source<'_>) -> bool {
     let Some(lines) = text.strip_prefix(header(source).as_slice()).and_then(|rest| rest.strip_suffix(b"\n")) else {
         return false;
     };
@@ -91,9 +91,12 @@ const fn fnv(mut hash: u64, bytes: &[u8]) -> u64 {
     hash
 }
 
-fn header(source: &Source) -> Vec<u8> {
+fn header(source: &Source<'_>) -> Vec<u8> {
     let mut header = format!("caisson-template {} {VERSION:016x}\t", env!("CARGO_PKG_VERSION")).into_bytes();
     header.extend_from_slice(source.show(Path::new("")).as_os_str().as_bytes());
+    for tool in source.tools() {
+        header.extend_from_slice(format!("\t{} {:016x}", tool.name, fnv(FNV_START, tool.content)).as_bytes());
+    }
     header.push(b'\n');
     header
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 
-use crate::TemplateError;
+use crate::{TemplateError, Tool};
 
 /// Neither a link on the way nor a step out of the root.
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
@@ -25,16 +25,22 @@ pub(crate) enum Entry {
 }
 
 /// An open source root; all paths are relative to it.
-pub(crate) struct Source {
+pub(crate) struct Source<'a> {
     root: OwnedFd,
     path: PathBuf,
+    tools: &'a [Tool<'a>],
 }
 
-impl Source {
-    pub(crate) fn open(root: &Path) -> Result<Self, TemplateError> {
+impl<'a> Source<'a> {
+    pub(crate) fn open(root: &Path, tools: &'a [Tool<'a>]) -> Result<Self, TemplateError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = fs::open(root, flags, Mode::empty()).map_err(|e| TemplateError::io("open", root, e))?;
-        Ok(Self { root: fd, path: root.to_owned() })
+        Ok(Self { root: fd, path: root.to_owned(), tools })
+    }
+
+    /// What goes in that is not of this root.
+    pub(crate) fn tools(&self) -> &'a [Tool<'a>] {
+        self.tools
     }
 
     /// The path for messages.

@@ -45,6 +45,12 @@ rpc: files
 const PROFILE: &str = r#"if [ -z "${PATH-}" ]; then
   PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 fi
+if [ -d /opt/caisson/bin ]; then
+  case ":$PATH:" in
+    *:/opt/caisson/bin:*) ;;
+    *) PATH=/opt/caisson/bin:$PATH ;;
+  esac
+fi
 export PATH
 if [ -n "${BASH-}" ] && [ "$BASH" != /bin/sh ] && [ -r /etc/bash.bashrc ]; then
   . /etc/bash.bashrc
@@ -64,9 +70,10 @@ PS1='\u@\h:\w\$ '
 
 const LOGIN_DEFS: &str = "\
 MAIL_DIR /var/mail
-ENV_SUPATH PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-ENV_PATH PATH=/usr/local/bin:/usr/bin:/bin
+ENV_SUPATH PATH=/opt/caisson/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+ENV_PATH PATH=/opt/caisson/bin:/usr/local/bin:/usr/bin:/bin
 UMASK 022
+HOME_MODE 0700
 UID_MIN 1000
 UID_MAX 60000
 SYS_UID_MIN 100
@@ -84,7 +91,7 @@ const SHELLS: [&str; 6] = ["bin/sh", "bin/bash", "bin/dash", "bin/zsh", "bin/fis
 
 /// Writes them and returns their paths: a copy never stands in for one of them.
 pub(crate) fn write(
-    source: &Source,
+    source: &Source<'_>,
     skeleton: &Skeleton,
     manifest: &mut Manifest,
 ) -> Result<HashSet<PathBuf>, TemplateError> {
@@ -131,7 +138,7 @@ fn passwd(bash: bool) -> String {
 }
 
 /// Links whose target exists on this host.
-fn links(source: &Source, manifest: &mut Manifest) -> Vec<(&'static str, &'static str)> {
+fn links(source: &Source<'_>, manifest: &mut Manifest) -> Vec<(&'static str, &'static str)> {
     let mut links = vec![("etc/mtab", "../proc/self/mounts")];
     let wanted: [(&str, &[&str]); 2] = [
         ("etc/localtime", &["/usr/share/zoneinfo/Etc/UTC", "/usr/share/zoneinfo/UTC"]),
@@ -149,6 +156,6 @@ fn links(source: &Source, manifest: &mut Manifest) -> Vec<(&'static str, &'stati
 }
 
 /// True for anything at `usr/<path>`, a link included (`/bin/sh` is one).
-fn is_program(source: &Source, path: &str) -> bool {
+fn is_program(source: &Source<'_>, path: &str) -> bool {
     source.stat(&Path::new("usr").join(path)).is_some()
 }

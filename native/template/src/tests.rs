@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::{HostTemplate, TemplateError, build_from};
+use crate::{HostTemplate, TemplateError, Tool, build_from};
 
 /// No test of this crate may take longer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -75,7 +75,7 @@ impl Fake {
     fn try_build(&self) -> Result<HostTemplate, TemplateError> {
         let (root, cache) = (self.root(), self.cache());
         let (send, receive) = mpsc::channel();
-        thread::spawn(move || send.send(build_from(&root, &cache)));
+        thread::spawn(move || send.send(build_from(&root, &cache, &[])));
         receive.recv_timeout(PATIENCE).expect("the build hangs")
     }
 }
@@ -154,4 +154,19 @@ fn refuses_a_top_level_link_that_leaves_usr() {
     let fake = Fake::new();
     fake.link("lib64", "usr/../var/lib64");
     assert!(matches!(fake.try_build(), Err(TemplateError::NotMerged { .. })));
+}
+
+#[test]
+fn tools_are_put_in_and_another_version_of_one_makes_another_template() {
+    let fake = Fake::new();
+    let plain = fake.build();
+    assert!(!holds(&plain, "opt/caisson"));
+    let with = |content: &[u8]| build_from(&fake.root(), &fake.cache(), &[Tool { name: "sudo", content }]).unwrap();
+    let first = with(b"one");
+    assert_eq!((read(&first, "opt/caisson/bin/sudo"), mode(&first, "opt/caisson/bin/sudo")), ("one".to_owned(), 0o755));
+    assert_eq!(mode(&first, "opt/caisson/bin"), 0o755);
+    let second = with(b"two");
+    assert_ne!(first, second);
+    assert_eq!(with(b"one"), first);
+    assert_eq!(fake.build(), plain);
 }

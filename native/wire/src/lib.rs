@@ -116,6 +116,12 @@ mod tests {
     use agent::{AgentFrame, ClientFrame, client_frame};
     use proptest::prelude::*;
 
+    fn varint(value: u32) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        prost::encoding::encode_varint(value.into(), &mut bytes);
+        bytes
+    }
+
     fn ping(value: u64) -> ClientFrame {
         ClientFrame { stream: 0, body: Some(client_frame::Body::Ping(agent::Ping { value })) }
     }
@@ -157,6 +163,21 @@ mod tests {
             for piece in pieces {
                 reader.push(&piece);
                 while let Ok(Some(_)) = reader.next_frame::<AgentFrame>() {}
+            }
+        }
+
+        /// Each kind of request gets random bytes, so that decoding goes past the outer message.
+        #[test]
+        fn no_body_of_any_request_makes_it_panic(
+            kind in 2..20u8, stream: u8, body in prop::collection::vec(any::<u8>(), 0..120)
+        ) {
+            let mut frame = vec![0x08, stream & 0x7f];
+            frame.extend(varint(u32::from(kind) << 3 | 2));
+            frame.extend(varint(body.len() as u32));
+            frame.extend(&body);
+            if let Ok(decoded) = ClientFrame::decode(frame.as_slice()) {
+                let again = ClientFrame::decode(decoded.encode_to_vec().as_slice());
+                prop_assert_eq!(again, Ok(decoded));
             }
         }
     }

@@ -5,4 +5,5 @@ module dev.caisson.api {
     exports dev.caisson.api;
 
     uses dev.caisson.api.CaissonProvider;
+    uses dev.caisson.api.RemoteCaissonProvider;
 }

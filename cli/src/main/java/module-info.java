@@ -2,9 +2,14 @@
 module dev.caisson.cli {
     requires static org.jspecify;
     requires dev.caisson.api;
+    requires dev.caisson.client;
+    requires dev.caisson.serve;
+    requires dev.caisson.v1;
     requires info.picocli;
     requires tools.jackson.core;
+    requires tools.jackson.databind;
 
     opens dev.caisson.cli to
-            info.picocli;
+            info.picocli,
+            tools.jackson.databind;
 }

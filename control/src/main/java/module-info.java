@@ -2,6 +2,8 @@
 module dev.caisson.control {
     requires transitive dev.caisson.core;
     requires transitive dev.caisson.v1;
+    requires com.nimbusds.jose.jwt;
+    requires java.net.http;
     requires org.apache.commons.compress;
     requires org.slf4j;
     requires static transitive org.jspecify;

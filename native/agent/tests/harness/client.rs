@@ -114,7 +114,7 @@ impl Client {
                 agent_frame::Body::Output(output) => {
                     let credit_bytes = output.data.len() as u64;
                     self.send(stream, Body::Ack(Ack { seq, credit_bytes }));
-                    if output.fd == 0 { outcome.stdout.extend(output.data) } else { outcome.stderr.extend(output.data) }
+                    if output.fd == 1 { outcome.stderr.extend(output.data) } else { outcome.stdout.extend(output.data) }
                 }
                 agent_frame::Body::Gap(gap) => outcome.gap_bytes += gap.bytes,
                 agent_frame::Body::LimitHit(hit) => outcome.limits.push(hit.limit()),
@@ -156,6 +156,33 @@ impl Client {
     pub fn signal(&mut self, stream: u64, signal: i32, whole_exec: bool, reason: ExecReason) {
         let signal = Signal { signal: signal as u32, whole_exec, reason: reason.into() };
         self.send(stream, Body::Signal(signal));
+    }
+
+    /// Credit that lets a transfer begin, as the first frame of its stream.
+    pub fn credit(&mut self, stream: u64) -> u64 {
+        match self.read_of(stream).body {
+            Some(agent_frame::Body::FileCredit(credit)) => credit.limit,
+            other => panic!("no credit but {other:?}"),
+        }
+    }
+
+    /// Output of an exec until it contains `text`.
+    pub fn read_until(&mut self, stream: u64, text: &str) -> String {
+        let mut seen = Vec::new();
+        while !String::from_utf8_lossy(&seen).contains(text) {
+            let frame = self.read_of(stream);
+            match frame.body {
+                Some(agent_frame::Body::Output(output)) => {
+                    self.ack(stream, frame.seq, output.data.len() as u64);
+                    seen.extend(output.data);
+                }
+                Some(agent_frame::Body::ExecEnded(_) | agent_frame::Body::Error(_)) => {
+                    panic!("no {text:?} in {:?}", String::from_utf8_lossy(&seen))
+                }
+                _ => {}
+            }
+        }
+        String::from_utf8_lossy(&seen).into_owned()
     }
 
     pub fn error(&mut self, stream: u64) -> StreamError {

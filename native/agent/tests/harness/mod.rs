@@ -25,6 +25,10 @@ pub const USER: u32 = 1000;
 
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
+const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nsandbox:x:1000:1000::/home/sandbox:/bin/sh\n\
+    alias:x:0:0::/root:/bin/sh\nagent:x:65533:65533::/:/bin/sh\n";
+const GROUP: &str = "root:x:0:\nsandbox:x:1000:\nextra:x:3000:nobody,sandbox\n";
+
 /// A sandbox-like world around one agent. Dropping it kills the agent, and with it everything inside.
 pub struct World {
     pub agent: i32,
@@ -32,6 +36,8 @@ pub struct World {
     folders: Vec<PathBuf>,
     pub v2: PathBuf,
     pub folder: PathBuf,
+    /// What is /etc inside.
+    pub etc: PathBuf,
     epoch: u64,
 }
 
@@ -41,11 +47,15 @@ pub struct Limits {
     pub cpu_quota_micros: Option<u64>,
     /// Hands the v1 folders over.
     pub v1: bool,
+    /// The policy allows root inside.
+    pub root: bool,
+    /// `SocketFamilies`
+    pub families: i32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { memory_bytes: 256 << 20, pids: 128, cpu_quota_micros: None, v1: true }
+        Self { memory_bytes: 256 << 20, pids: 128, cpu_quota_micros: None, v1: true, root: false, families: 0 }
     }
 }
 
@@ -97,13 +107,18 @@ impl World {
         fs::create_dir(&folder).unwrap();
         std::os::unix::fs::chown(&folder, Some(USER), Some(USER)).unwrap();
 
+        let etc = PathBuf::from(format!("/tmp/{name}.etc"));
+        fs::create_dir(&etc).unwrap();
+        fs::write(etc.join("passwd"), PASSWD).unwrap();
+        fs::write(etc.join("group"), GROUP).unwrap();
+
         let (life, agent_life) = seqpacket();
         let (agent_end, spawner_end) = seqpacket();
         let procs = |folder: &Path| -> OwnedFd {
             fs::OpenOptions::new().write(true).open(folder.join("cgroup.procs")).unwrap().into()
         };
         let joins = [procs(&init), procs(&memory), procs(&pids), procs(&cpu)];
-        let agent = process::start_agent(env!("CARGO_BIN_EXE_caisson-agent"), &agent_life, &joins[0]);
+        let agent = process::start_agent(env!("CARGO_BIN_EXE_caisson-agent"), &agent_life, &joins[0], &etc);
         let open = |folder: &Path| -> OwnedFd { fs::File::open(folder).unwrap().into() };
         let event = process::oom_event(&memory);
         let boot = Boot {
@@ -111,9 +126,10 @@ impl World {
             sandbox: "sbtest".into(),
             join_count: joins.len() as u32,
             v1: limits.v1,
-            families: 0,
+            families: limits.families,
             memory_bytes: limits.memory_bytes,
             pids: limits.pids,
+            root: limits.root,
         };
         let folders_fds = [open(&v2), open(&memory), open(&pids), open(&cpu)];
         let mut fds = vec![agent_end.as_fd(), folders_fds[0].as_fd()];
@@ -125,7 +141,7 @@ impl World {
         send(&life, &boot.encode_to_vec(), &fds);
         process::start_spawner(env!("CARGO_BIN_EXE_caisson-agent"), agent, &spawner_end, &joins);
         drop((agent_life, agent_end, spawner_end));
-        let world = Self { agent, life, folders: vec![v2.clone(), memory, pids, cpu], v2, folder, epoch: 0 };
+        let world = Self { agent, life, folders: vec![v2.clone(), memory, pids, cpu], v2, folder, etc, epoch: 0 };
         let notice = AgentNotice::decode(&*receive(&world.life)).unwrap();
         assert_eq!(notice, AgentNotice { fault: String::new(), ready: true });
         world
@@ -201,6 +217,7 @@ impl Drop for World {
     fn drop(&mut self) {
         process::end(self.agent);
         let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.etc);
         for folder in &self.folders {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 if entry.file_type().is_ok_and(|t| t.is_dir()) {

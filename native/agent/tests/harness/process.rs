@@ -26,9 +26,10 @@ fn fork(flags: i32) -> i32 {
     unsafe { libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0) as i32 }
 }
 
-pub fn start_agent(program: &str, life: &OwnedFd, join: &OwnedFd) -> i32 {
+pub fn start_agent(program: &str, life: &OwnedFd, join: &OwnedFd, etc: &Path) -> i32 {
+    let etc = CString::new(etc.as_os_str().as_encoded_bytes()).unwrap();
     let image = Image::new(program, &["caisson-agent"]);
-    let pid = fork(libc::CLONE_NEWPID | libc::CLONE_NEWNS);
+    let pid = fork(libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWNET);
     assert!(pid >= 0, "clone: {}", std::io::Error::last_os_error());
     if pid == 0 {
         // SAFETY: system calls only.
@@ -38,6 +39,11 @@ pub fn start_agent(program: &str, life: &OwnedFd, join: &OwnedFd) -> i32 {
             let none = std::ptr::null();
             must(libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast()));
             must(libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), 0, none.cast()));
+            let options = c"newinstance,ptmxmode=0666,mode=0620";
+            must(libc::mount(c"pts".as_ptr(), c"/dev/pts".as_ptr(), c"devpts".as_ptr(), 0, options.as_ptr().cast()));
+            must(libc::mount(etc.as_ptr(), c"/etc".as_ptr(), none, libc::MS_BIND, none.cast()));
+            must(libc::mount(c"home".as_ptr(), c"/home".as_ptr(), c"tmpfs".as_ptr(), 0, c"mode=0755".as_ptr().cast()));
+            loopback_up();
         }
         become_image(&image, life.as_raw_fd());
     }
@@ -56,7 +62,7 @@ pub fn start_spawner(program: &str, agent: i32, channel: &OwnedFd, joins: &[Owne
             for join in joins {
                 must(libc::write(join.as_raw_fd(), c"0".as_ptr().cast(), 1) as i32);
             }
-            must(libc::setns(pidfd, libc::CLONE_NEWPID | libc::CLONE_NEWNS));
+            must(libc::setns(pidfd, libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWNET));
             match fork(0) {
                 0 => become_image(&image, channel.as_raw_fd()),
                 pid => libc::_exit(if pid > 0 { 0 } else { 1 }),
@@ -70,6 +76,20 @@ pub fn start_spawner(program: &str, agent: i32, channel: &OwnedFd, joins: &[Owne
         libc::close(pidfd);
     }
     assert_eq!(status, 0);
+}
+
+/// # Safety
+/// For the forked child.
+unsafe fn loopback_up() {
+    // SAFETY: system calls on local memory of the kernel's layout.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        let mut request: libc::ifreq = std::mem::zeroed();
+        request.ifr_name[0] = b'l' as libc::c_char;
+        request.ifr_name[1] = b'o' as libc::c_char;
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        must(libc::ioctl(socket, libc::SIOCSIFFLAGS as _, &request));
+    }
 }
 
 fn must(result: i32) {
@@ -99,7 +119,8 @@ fn become_image(image: &Image, channel: i32) -> ! {
         for cap in 0..64 {
             libc::prctl(libc::PR_CAPBSET_DROP, cap, 0, 0, 0);
         }
-        must(libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0));
+        let bits = libc::SECBIT_NOROOT | libc::SECBIT_NOROOT_LOCKED | libc::SECBIT_KEEP_CAPS;
+        must(libc::prctl(libc::PR_SET_SECUREBITS, bits, 0, 0, 0));
         must(libc::syscall(libc::SYS_setgroups, 0, 0) as i32);
         must(libc::syscall(libc::SYS_setresgid, ID, ID, ID) as i32);
         must(libc::syscall(libc::SYS_setresuid, ID, ID, ID) as i32);

@@ -36,6 +36,11 @@ pub fn skipped(test: &str) -> bool {
     }
 }
 
+/// The launcher that was built, unless `CAISSON_LAUNCHER` names another.
+pub fn launcher_path() -> PathBuf {
+    std::env::var_os("CAISSON_LAUNCHER").map_or_else(|| env!("CARGO_BIN_EXE_caisson-launcher").into(), PathBuf::from)
+}
+
 /// The agent that was built beside the launcher, unless `CAISSON_AGENT` names another.
 pub fn agent_path() -> Option<PathBuf> {
     let path = std::env::var_os("CAISSON_AGENT").map_or_else(
@@ -43,6 +48,14 @@ pub fn agent_path() -> Option<PathBuf> {
         PathBuf::from,
     );
     path.exists().then_some(path)
+}
+
+/// A folder of its own for a launcher's folders.
+pub fn fresh_base() -> PathBuf {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    // Not below /tmp where that is a tmpfs: a kernel before 6.3 cannot map its owners.
+    let folder = std::env::var_os("CAISSON_TEST_FOLDER").map_or_else(|| "/tmp".into(), PathBuf::from);
+    folder.join(format!("caisson-test-{}-{number}", std::process::id()))
 }
 
 pub struct Launcher {
@@ -55,31 +68,39 @@ pub struct Launcher {
 
 impl Launcher {
     pub fn start() -> Self {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        // Not below /tmp where that is a tmpfs: a kernel before 6.3 cannot map its owners.
-        let folder = std::env::var_os("CAISSON_TEST_FOLDER").map_or_else(|| "/tmp".into(), PathBuf::from);
-        let base = folder.join(format!("caisson-test-{}-{number}", std::process::id()));
-        Self::start_in(&base)
+        Self::start_in(&fresh_base())
+    }
+
+    /// With more options.
+    pub fn start_as(base: &Path, more: &[&str]) -> Self {
+        let (run, state) = (base.join("run"), base.join("state"));
+        std::fs::create_dir_all(base).unwrap();
+        let socket = run.join("s/launcher.sock");
+        Self::start_with(run, state, socket, more, None)
+    }
+
+    /// Another program than the one that was built.
+    pub fn start_program(base: &Path, program: &Path) -> Self {
+        let (run, state) = (base.join("run"), base.join("state"));
+        let socket = run.join("s/launcher.sock");
+        Self::start_with(run, state, socket, &[], Some(program))
     }
 
     /// With folders in `base`, which another launcher may have used before.
     pub fn start_in(base: &Path) -> Self {
-        let (run, state) = (base.join("run"), base.join("state"));
-        std::fs::create_dir_all(base).unwrap();
-        let socket = run.join("s/launcher.sock");
-        Self::start_with(run, state, socket)
+        Self::start_as(base, &[])
     }
 
     /// A second one on the folders of the first.
     pub fn start_beside(first: &Self) -> Self {
-        let mut second = Self::start_with(first.run.clone(), first.state.clone(), first.run.join("s/second.sock"));
+        let mut second =
+            Self::start_with(first.run.clone(), first.state.clone(), first.run.join("s/second.sock"), &[], None);
         second.keep = true;
         second
     }
 
-    fn start_with(run: PathBuf, state: PathBuf, socket: PathBuf) -> Self {
-        let program = std::env::var_os("CAISSON_LAUNCHER")
-            .map_or_else(|| env!("CARGO_BIN_EXE_caisson-launcher").into(), PathBuf::from);
+    fn start_with(run: PathBuf, state: PathBuf, socket: PathBuf, more: &[&str], program: Option<&Path>) -> Self {
+        let program = program.map_or_else(launcher_path, Path::to_path_buf);
         let mut child = Command::new(program)
             .args(["--exit-with-stdin", "--socket"])
             .arg(&socket)
@@ -89,6 +110,7 @@ impl Launcher {
             .arg(&run)
             .arg("--state")
             .arg(&state)
+            .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -103,6 +125,36 @@ impl Launcher {
         let mut client = Client::connect(&self.socket);
         client.call(request::Body::Hello(wire::Hello { version: 1, ..Default::default() }));
         client
+    }
+
+    /// A client of another user. For launchers started with `--allow-uid`.
+    pub fn client_of(&self, uid: u32) -> Client {
+        use rustix::process::Uid;
+        use std::os::unix::fs::PermissionsExt;
+        for (path, mode) in [(self.socket.parent().unwrap(), 0o755), (&*self.socket, 0o666)] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        // Of this thread alone; the socket keeps who connected.
+        let become_user = |uid| rustix::thread::set_thread_res_uid(Uid::ROOT, uid, Uid::ROOT).unwrap();
+        become_user(Uid::from_raw(uid));
+        let mut client = Client::connect(&self.socket);
+        become_user(Uid::ROOT);
+        client.call(request::Body::Hello(wire::Hello { version: 1, ..Default::default() }));
+        client
+    }
+
+    /// Tells it to upgrade itself.
+    pub fn signal_upgrade(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::USR2).unwrap();
+    }
+
+    /// Upgrades it and waits until it is done.
+    pub fn upgrade(&mut self) {
+        self.signal_upgrade();
+        let mut line = String::new();
+        BufReader::new(self.child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "resumed\n");
     }
 
     /// An orderly end that leaves its folders.
@@ -152,12 +204,18 @@ impl Client {
     }
 
     pub fn send(&mut self, body: request::Body) -> u64 {
+        let (id, sent) = self.try_send(body);
+        sent.unwrap();
+        id
+    }
+
+    /// As `send`, on a connection that may break.
+    pub fn try_send(&mut self, body: request::Body) -> (u64, std::io::Result<()>) {
         let id = self.next;
         self.next += 1;
         let mut bytes = Vec::new();
         encode_frame(&wire::Request { id, body: Some(body) }, &mut bytes);
-        self.stream.write_all(&bytes).unwrap();
-        id
+        (id, self.stream.write_all(&bytes))
     }
 
     /// The next reply of any kind; `None` when the launcher closed.
@@ -170,6 +228,20 @@ impl Client {
             match self.stream.read(&mut buffer).expect("an answer within 30 s") {
                 0 => return None,
                 n => self.reader.push(&buffer[..n]),
+            }
+        }
+    }
+
+    /// As `receive`, of a connection that may break.
+    pub fn receive_or_closed(&mut self) -> Option<wire::Reply> {
+        let mut buffer = [0u8; 4096];
+        loop {
+            if let Some(reply) = self.reader.next_frame::<wire::Reply>().unwrap() {
+                return Some(reply);
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(n @ 1..) => self.reader.push(&buffer[..n]),
+                _ => return None,
             }
         }
     }
@@ -200,6 +272,54 @@ impl Client {
         match self.call(request::Body::Create(create)) {
             reply::Body::Created(created) => created,
             other => panic!("{other:?} after {:?}", self.events),
+        }
+    }
+
+    /// What is answered by `Done`.
+    pub fn done(&mut self, body: request::Body) {
+        let reply = self.call(body);
+        assert!(matches!(reply, reply::Body::Done(_)), "{reply:?} after {:?}", self.events);
+    }
+
+    /// What is refused, and why.
+    pub fn refused(&mut self, body: request::Body) -> wire::Error {
+        match self.call(body) {
+            reply::Body::Error(error) => error,
+            other => panic!("accepted: {other:?}"),
+        }
+    }
+
+    pub fn freeze(&mut self, id: &str) {
+        self.done(request::Body::Freeze(wire::Freeze { sandbox: id.into() }));
+    }
+
+    pub fn thaw(&mut self, id: &str) {
+        self.done(request::Body::Thaw(wire::Thaw { sandbox: id.into() }));
+    }
+
+    pub fn observe(&mut self, id: &str) -> wire::Observed {
+        match self.call(request::Body::Observe(wire::Observe { sandbox: id.into() })) {
+            reply::Body::Observed(observed) => observed,
+            other => panic!("{other:?} after {:?}", self.events),
+        }
+    }
+
+    pub fn list(&mut self) -> Vec<wire::Living> {
+        match self.call(request::Body::List(wire::List {})) {
+            reply::Body::Listed(listed) => listed.living,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Waits for the event that tells of a sandbox's end.
+    pub fn ended(&mut self, id: &str) -> wire::Ended {
+        loop {
+            if let Some(at) = self.events.iter().position(|e| e.sandbox == id) {
+                return self.events.remove(at);
+            }
+            if let Some(reply::Body::Ended(ended)) = self.receive().expect("the launcher closed").body {
+                self.events.push(ended);
+            }
         }
     }
 

@@ -65,7 +65,7 @@ fn builds_once_for_concurrent_callers() {
     let (send, receive) = mpsc::channel();
     for _ in 0..8 {
         let (root, cache, send) = (fake.root(), fake.cache(), send.clone());
-        thread::spawn(move || send.send(build_from(&root, &cache).unwrap()));
+        thread::spawn(move || send.send(build_from(&root, &cache, &[]).unwrap()));
     }
     let templates: HashSet<_> = (0..8).map(|_| receive.recv_timeout(PATIENCE).unwrap().skeleton).collect();
     assert_eq!(templates.len(), 1);

@@ -1,4 +1,5 @@
 /** The JSON forms of {@code /v1}. */
+@SuppressWarnings("module") // The name ends with the version of the API on purpose.
 module dev.caisson.v1 {
     requires transitive dev.caisson.api;
     requires transitive tools.jackson.databind;

@@ -18,8 +18,8 @@ import java.util.ServiceLoader;
 public interface Caisson extends AutoCloseable {
 
     /**
-     * Opens the first provider on the class or module path (normally the embedded one), without an
-     * event sink.
+     * Opens the server that the environment variable {@code CAISSON_URL} names, or else the first
+     * provider on the class or module path (normally the embedded one), without an event sink.
      *
      * @throws CaissonException {@link ErrorCode#NOT_AVAILABLE} when no provider is there; whatever
      *     the provider says about this host, for instance {@link ErrorCode#LAUNCHER_UNAVAILABLE}
@@ -29,19 +29,30 @@ public interface Caisson extends AutoCloseable {
     }
 
     /**
-     * Opens the first provider on the class or module path.
+     * Opens the server that the environment variable {@code CAISSON_URL} names, or else the first
+     * provider on the class or module path. A server that is named and cannot be used is an error;
+     * nothing is ever run on this host in its place.
      *
      * @param events told about every step of every sandbox; see {@link EventSink} for its duties
      */
     static Caisson open(EventSink events) {
-        return ServiceLoader.load(CaissonProvider.class)
+        return provider(System.getenv().getOrDefault("CAISSON_URL", "")).open(events);
+    }
+
+    private static CaissonProvider provider(String url) {
+        return url.isBlank()
+                ? first(CaissonProvider.class, "caisson-embedded")
+                : first(RemoteCaissonProvider.class, "caisson-client");
+    }
+
+    private static <P extends CaissonProvider> P first(Class<P> kind, String artifact) {
+        return ServiceLoader.load(kind)
                 .findFirst()
                 .orElseThrow(() ->
                         CaissonException.of(
                                         ErrorCode.NOT_AVAILABLE,
                                         "No Caisson implementation is on the class or module path.")
-                                .withRemedy("Add caisson-embedded to the program's dependencies."))
-                .open(events);
+                                .withRemedy("Add " + artifact + " to the program's dependencies."));
     }
 
     /**

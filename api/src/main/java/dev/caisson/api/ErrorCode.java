@@ -39,6 +39,8 @@ public enum ErrorCode {
     NOT_REGULAR("not_regular", 409, "failed_precondition", false),
     /** Larger than allowed. */
     TOO_LARGE("too_large", 413, "out_of_range", false),
+    /** Another server has the object; its address is in the details. */
+    WRONG_SERVER("wrong_server", 421, "failed_precondition", false),
     /** The same idempotency key with another body. */
     IDEMPOTENCY_MISMATCH("idempotency_mismatch", 422, "invalid_argument", false),
     /** A quota of the tenant is used up. */

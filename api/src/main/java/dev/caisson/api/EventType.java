@@ -34,6 +34,66 @@ public enum EventType {
     CONNECTION_LOST("connection.lost"),
     /** It is there again. */
     CONNECTION_RESUMED("connection.resumed"),
+    /** Its processes were frozen. */
+    SANDBOX_PAUSED("sandbox.paused"),
+    /** Its processes go on. */
+    SANDBOX_RESUMED("sandbox.resumed"),
+    /** Its limits, lease or labels were changed. */
+    SANDBOX_CHANGED("sandbox.changed"),
+    /** It is gone or cannot be reached, and nobody knows why. */
+    SANDBOX_LOST("sandbox.lost"),
+    /** The disk of a sandbox was saved. */
+    SNAPSHOT_CREATED("snapshot.created"),
+    /** A saved disk was deleted. */
+    SNAPSHOT_DELETED("snapshot.deleted"),
+    /** A volume was made. */
+    VOLUME_CREATED("volume.created"),
+    /** A volume was deleted. */
+    VOLUME_DELETED("volume.deleted"),
+    /** A tenant was made. */
+    TENANT_CREATED("tenant.created"),
+    /** The quotas or settings of a tenant were changed. */
+    TENANT_CHANGED("tenant.changed"),
+    /** A tenant was deleted. */
+    TENANT_DELETED("tenant.deleted"),
+    /** A key was made. */
+    KEY_CREATED("key.created"),
+    /** A key is valid no more. */
+    KEY_REVOKED("key.revoked"),
+    /** A key got another secret. */
+    KEY_ROTATED("key.rotated"),
+    /** A policy was made, changed or deleted. */
+    POLICY_CHANGED("policy.changed"),
+    /** A person is asked whether something may happen. */
+    APPROVAL_REQUESTED("approval.requested"),
+    /** The person answered. */
+    APPROVAL_DECIDED("approval.decided"),
+    /** Nobody answered in time. */
+    APPROVAL_EXPIRED("approval.expired"),
+    /** A pool of ready sandboxes was made, changed or deleted. */
+    POOL_CHANGED("pool.changed"),
+    /** A webhook was made. */
+    WEBHOOK_CREATED("webhook.created"),
+    /** A webhook was deleted. */
+    WEBHOOK_DELETED("webhook.deleted"),
+    /** A delivery was given up. */
+    WEBHOOK_FAILED("webhook.failed"),
+    /** A quota of the tenant stopped something. */
+    QUOTA_EXCEEDED("quota.exceeded"),
+    /** A port of a sandbox is served. */
+    PORT_OPENED("port.opened"),
+    /** The result of a run was deleted after its time. */
+    RUN_EXPIRED("run.expired"),
+    /** A server took over a command that an earlier one started. */
+    EXEC_ADOPTED("exec.adopted"),
+    /** The files of a run were deleted after their time. */
+    FILES_EXPIRED("files.expired"),
+    /** An operator acted for a tenant. */
+    OPERATOR_ACTED("operator.acted"),
+    /** A server began. */
+    SERVER_STARTED("server.started"),
+    /** A server ended in order. */
+    SERVER_STOPPED("server.stopped"),
     /** A value of a newer version. */
     UNKNOWN("unknown");
 

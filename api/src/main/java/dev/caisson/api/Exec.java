@@ -22,7 +22,8 @@ public interface Exec {
      * file. Bytes that the program will never read (it ended, or closed its end) are an {@link
      * java.io.IOException}.
      *
-     * @throws CaissonException {@link ErrorCode#INVALID_STATE} unless the spec opened it
+     * @throws CaissonException {@link ErrorCode#INVALID_STATE} unless the spec opened it or gave it
+     *     a terminal
      */
     OutputStream stdin();
 
@@ -52,6 +53,15 @@ public interface Exec {
      * ExecReason#CANCELLED}.
      */
     void cancel();
+
+    /**
+     * Gives its terminal another size. Nothing happens when it has ended.
+     *
+     * @param rows 1 to 4096
+     * @param cols 1 to 4096
+     * @throws CaissonException {@link ErrorCode#INVALID_STATE} when it has no terminal
+     */
+    void resize(int rows, int cols);
 
     /**
      * Waits for the end. An interrupt throws with {@link ErrorCode#CANCELLED} and leaves the exec

@@ -25,6 +25,8 @@ import java.util.Optional;
  * @param outputLimit captured bytes per descriptor; empty: {@link Limits#outputLimit()}
  * @param onOutputLimit empty: {@link Limits#onOutputLimit()}
  * @param overflow what happens when nobody takes the output in time
+ * @param pty a terminal of its own instead of pipes: standard input is open and typed into it, all
+ *     output is {@link OutputFd#PTY} and captured as standard output; empty: pipes
  */
 public record ExecSpec(
         List<String> argv,
@@ -38,7 +40,8 @@ public record ExecSpec(
         boolean capture,
         Optional<ByteSize> outputLimit,
         Optional<OnOutputLimit> onOutputLimit,
-        Overflow overflow) {
+        Overflow overflow,
+        Optional<PtySize> pty) {
 
     /** A program with its arguments; defaults for all else. */
     public static ExecSpec of(String... argv) {
@@ -59,7 +62,8 @@ public record ExecSpec(
                 true,
                 Optional.empty(),
                 Optional.empty(),
-                Overflow.WAIT);
+                Overflow.WAIT,
+                Optional.empty());
     }
 
     /**
@@ -112,7 +116,8 @@ public record ExecSpec(
                 capture,
                 outputLimit,
                 onOutputLimit,
-                overflow);
+                overflow,
+                pty);
     }
 
     /** The same with another environment. */
@@ -129,7 +134,8 @@ public record ExecSpec(
                 capture,
                 outputLimit,
                 onOutputLimit,
-                overflow);
+                overflow,
+                pty);
     }
 
     /** The same with another working directory. */
@@ -146,7 +152,8 @@ public record ExecSpec(
                 capture,
                 outputLimit,
                 onOutputLimit,
-                overflow);
+                overflow,
+                pty);
     }
 
     /** The same with another user. */
@@ -163,7 +170,8 @@ public record ExecSpec(
                 capture,
                 outputLimit,
                 onOutputLimit,
-                overflow);
+                overflow,
+                pty);
     }
 
     /** The same with another timeout. */
@@ -180,7 +188,8 @@ public record ExecSpec(
                 capture,
                 outputLimit,
                 onOutputLimit,
-                overflow);
+                overflow,
+                pty);
     }
 
     /** The same with another grace time. */
@@ -197,7 +206,8 @@ public record ExecSpec(
                 capture,
                 outputLimit,
                 onOutputLimit,
-                overflow);
+                overflow,
+                pty);
     }
 
     /** The same with another standard input. */
@@ -214,7 +224,8 @@ public record ExecSpec(
                 capture,
                 outputLimit,
                 onOutputLimit,
-                overflow);
+                overflow,
+                pty);
     }
 
     /** The same with another answer to processes left behind. */
@@ -231,7 +242,8 @@ public record ExecSpec(
                 capture,
                 outputLimit,
                 onOutputLimit,
-                overflow);
+                overflow,
+                pty);
     }
 
     /** The same with another choice of capturing. */
@@ -248,7 +260,8 @@ public record ExecSpec(
                 newCapture,
                 outputLimit,
                 onOutputLimit,
-                overflow);
+                overflow,
+                pty);
     }
 
     /** The same with another output limit. */
@@ -265,7 +278,8 @@ public record ExecSpec(
                 capture,
                 Optional.of(newOutputLimit),
                 onOutputLimit,
-                overflow);
+                overflow,
+                pty);
     }
 
     /** The same with another answer to too much output. */
@@ -282,7 +296,8 @@ public record ExecSpec(
                 capture,
                 outputLimit,
                 Optional.of(newOnOutputLimit),
-                overflow);
+                overflow,
+                pty);
     }
 
     /** The same with another answer to output that nobody takes. */
@@ -299,6 +314,25 @@ public record ExecSpec(
                 capture,
                 outputLimit,
                 onOutputLimit,
-                newOverflow);
+                newOverflow,
+                pty);
+    }
+
+    /** The same with a terminal of that size. */
+    public ExecSpec withPty(PtySize newPty) {
+        return new ExecSpec(
+                argv,
+                env,
+                cwd,
+                user,
+                timeout,
+                grace,
+                stdin,
+                linger,
+                capture,
+                outputLimit,
+                onOutputLimit,
+                overflow,
+                Optional.of(newPty));
     }
 }

@@ -6,7 +6,7 @@ public enum OutputFd {
     STDOUT("stdout"),
     /** Descriptor 2. */
     STDERR("stderr"),
-    /** Its terminal. */
+    /** The terminal of an exec that has one, for both descriptors. */
     PTY("pty"),
     /** A value of a newer version. */
     UNKNOWN("unknown");

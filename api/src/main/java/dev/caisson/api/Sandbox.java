@@ -63,6 +63,32 @@ public interface Sandbox extends AutoCloseable {
     /** Its files. */
     SandboxFiles files();
 
+    /**
+     * Connects to a TCP port that a program inside listens on, on the sandbox's own loopback.
+     *
+     * @param port 1 to 65,535
+     * @throws CaissonException {@link ErrorCode#NOT_FOUND} when nothing listens there
+     */
+    Tunnel dial(int port);
+
+    /**
+     * Makes a user inside with a home of mode 0700; nothing changes when it is there.
+     *
+     * @param name {@code [a-z_][a-z0-9_-]{0,31}}
+     */
+    UserInfo addUser(String name);
+
+    /**
+     * Freezes its processes in place: they keep their memory and use no CPU time. Files still go in
+     * and out, new commands are refused. Does nothing while it is paused.
+     *
+     * @throws CaissonException {@link ErrorCode#UNSUPPORTED} when this host or tier cannot
+     */
+    void pause();
+
+    /** Lets its processes go on. Does nothing unless it is paused. */
+    void resume();
+
     /** What it has used so far. */
     Usage usage();
 

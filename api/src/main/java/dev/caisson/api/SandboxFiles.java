@@ -73,7 +73,18 @@ public interface SandboxFiles {
      *
      * @return bytes copied
      */
-    long read(String path, OutputStream target);
+    default long read(String path, OutputStream target) {
+        return read(path, 0, -1, target);
+    }
+
+    /**
+     * Copies a part of a regular file to a stream, which is not closed.
+     *
+     * @param offset of the first byte
+     * @param length at most that many bytes; negative: to the end
+     * @return bytes copied
+     */
+    long read(String path, long offset, long length, OutputStream target);
 
     /**
      * Copies a regular file to a new or replaced file of the host. Links at the target are not
@@ -103,6 +114,21 @@ public interface SandboxFiles {
 
     /** Renames, replacing a file at the target. */
     void move(String from, String to);
+
+    /**
+     * Changes the permission bits of a file or folder.
+     *
+     * @param mode for example {@code 0644}; set-id and sticky bits are left out
+     */
+    void setMode(String path, int mode);
+
+    /**
+     * Tells what happens in a folder until the watch is closed or the sandbox ends. Returns when it
+     * watches. Where events cannot all be told the listener hears of an overflow.
+     *
+     * @param recursive folders below as well, also those made later
+     */
+    Watch watch(String path, boolean recursive, WatchListener listener);
 
     /** Remembers /work as it is now: {@link #collect} and {@link #changes} compare with it. */
     void mark();

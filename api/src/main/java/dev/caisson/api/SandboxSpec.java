@@ -18,6 +18,7 @@ import java.util.Optional;
  *     closed
  * @param allowDegraded whether a host that cannot do all is accepted; what is missing is then in
  *     every result
+ * @param root whether commands may run as uid 0 inside, which has few capabilities; default false
  */
 public record SandboxSpec(
         Optional<String> name,
@@ -27,7 +28,8 @@ public record SandboxSpec(
         Limits limits,
         Map<String, String> env,
         Optional<Duration> maxLife,
-        boolean allowDegraded) {
+        boolean allowDegraded,
+        boolean root) {
 
     private static final SandboxSpec DEFAULTS =
             new SandboxSpec(
@@ -38,6 +40,7 @@ public record SandboxSpec(
                     Limits.defaults(),
                     Map.of(),
                     Optional.empty(),
+                    false,
                     false);
 
     /** Template {@code host}, the strongest tier of this host, default limits. */
@@ -83,48 +86,70 @@ public record SandboxSpec(
     /** The same with another name. */
     public SandboxSpec withName(String newName) {
         return new SandboxSpec(
-                Optional.of(newName), labels, tier, template, limits, env, maxLife, allowDegraded);
+                Optional.of(newName),
+                labels,
+                tier,
+                template,
+                limits,
+                env,
+                maxLife,
+                allowDegraded,
+                root);
     }
 
     /** The same with another set of labels. */
     public SandboxSpec withLabels(Map<String, String> newLabels) {
         return new SandboxSpec(
-                name, newLabels, tier, template, limits, env, maxLife, allowDegraded);
+                name, newLabels, tier, template, limits, env, maxLife, allowDegraded, root);
     }
 
     /** The same with another tier. */
     public SandboxSpec withTier(Tier newTier) {
         return new SandboxSpec(
-                name, labels, newTier, template, limits, env, maxLife, allowDegraded);
+                name, labels, newTier, template, limits, env, maxLife, allowDegraded, root);
     }
 
     /** The same with another template. */
     public SandboxSpec withTemplate(String newTemplate) {
         return new SandboxSpec(
-                name, labels, tier, newTemplate, limits, env, maxLife, allowDegraded);
+                name, labels, tier, newTemplate, limits, env, maxLife, allowDegraded, root);
     }
 
     /** The same with another limits. */
     public SandboxSpec withLimits(Limits newLimits) {
         return new SandboxSpec(
-                name, labels, tier, template, newLimits, env, maxLife, allowDegraded);
+                name, labels, tier, template, newLimits, env, maxLife, allowDegraded, root);
     }
 
     /** The same with another environment. */
     public SandboxSpec withEnv(Map<String, String> newEnv) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, newEnv, maxLife, allowDegraded);
+                name, labels, tier, template, limits, newEnv, maxLife, allowDegraded, root);
     }
 
     /** The same with another longest life. */
     public SandboxSpec withMaxLife(Duration newMaxLife) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, env, Optional.of(newMaxLife), allowDegraded);
+                name,
+                labels,
+                tier,
+                template,
+                limits,
+                env,
+                Optional.of(newMaxLife),
+                allowDegraded,
+                root);
     }
 
     /** The same with another answer to a host that cannot do all. */
     public SandboxSpec withAllowDegraded(boolean newAllowDegraded) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, env, maxLife, newAllowDegraded);
+                name, labels, tier, template, limits, env, maxLife, newAllowDegraded, root);
+    }
+
+    /** The same with another answer to commands that run as uid 0 inside. */
+    public SandboxSpec withRoot(boolean newRoot) {
+        return new SandboxSpec(
+                name, labels, tier, template, limits, env, maxLife, allowDegraded, newRoot);
     }
 }

@@ -1,11 +1,12 @@
 package dev.caisson.api;
 
 /**
- * A Linux user inside a sandbox.
+ * A user of a sandbox, as the sandbox tells it.
  *
- * @param name of the user
+ * @param name {@code [a-z_][a-z0-9_-]{0,31}}
  * @param uid inside
- * @param gid inside
- * @param home folder, mode 0700
+ * @param gid of its own group, inside
+ * @param home absolute, escaped as in {@link ResultFile}; mode 0700
+ * @param shell absolute, escaped
  */
-public record UserInfo(String name, int uid, int gid, String home) {}
+public record UserInfo(String name, int uid, int gid, String home, String shell) {}

@@ -39,11 +39,13 @@ class ApiRulesTest {
     }
 
     @Test
-    void refusesRootInside() {
-        assertThatThrownBy(() -> new User(0, 0))
-                .isInstanceOfSatisfying(
-                        CaissonException.class,
-                        e -> assertThat(e.code()).isEqualTo(ErrorCode.POLICY_DENIED));
+    void usersHaveANumberOrAName() {
+        assertThat(User.ROOT.isRoot()).isTrue();
+        assertThat(User.named("root").isRoot()).isTrue();
+        assertThat(User.named("a-b").label()).isEqualTo("a-b");
+        assertThatThrownBy(() -> User.named("0")).isInstanceOf(CaissonException.class);
+        assertThatThrownBy(() -> new User(-1, -1)).isInstanceOf(CaissonException.class);
+        assertThatThrownBy(() -> new User(65_533, 0)).isInstanceOf(CaissonException.class);
     }
 
     @Test

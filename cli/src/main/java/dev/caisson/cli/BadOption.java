@@ -5,6 +5,7 @@ import dev.caisson.api.ErrorCode;
 import java.util.List;
 import picocli.CommandLine.MissingParameterException;
 import picocli.CommandLine.Model.ArgSpec;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
@@ -14,14 +15,23 @@ final class BadOption {
     private BadOption() {}
 
     static CaissonException explain(ParameterException e) {
-        String command = e.getCommandLine().getCommandSpec().name();
-        String help = command.equals("caisson") ? "caisson help" : "caisson help " + command;
+        String help = help(e.getCommandLine().getCommandSpec());
         if (e.getCause() instanceof CaissonException cause) {
             return name(CaissonException.of(cause.code(), prefix(e) + cause.message()), e)
                     .withRemedy(cause.remedy().isEmpty() ? "See: " + help : cause.remedy());
         }
         return name(CaissonException.of(ErrorCode.INVALID, message(e)), e)
                 .withRemedy("See: " + help);
+    }
+
+    private static String help(CommandSpec command) {
+        CommandSpec parent = command.parent();
+        if (parent == null) {
+            return "caisson help";
+        }
+        return parent.parent() == null
+                ? "caisson help " + command.name()
+                : command.qualifiedName() + " --help";
     }
 
     private static String message(ParameterException e) {
@@ -41,10 +51,29 @@ final class BadOption {
         List<String> suggestions = e.getSuggestions();
         boolean option = given.startsWith("-");
         String meant =
-                suggestions.isEmpty()
+                suggestions.isEmpty() || (!option && !close(given, suggestions.getFirst().strip()))
                         ? ""
                         : " Did you mean " + suggestions.getFirst().strip() + "?";
         return "There is no " + (option ? "option " : "command ") + given + "." + meant;
+    }
+
+    /** Whether one word may be the other, mistyped: picocli always suggests some command. */
+    private static boolean close(String given, String word) {
+        int[] row = new int[word.length() + 1];
+        for (int j = 0; j <= word.length(); j++) {
+            row[j] = j;
+        }
+        for (int i = 1; i <= Math.min(given.length(), 64); i++) {
+            int diagonal = row[0];
+            row[0] = i;
+            for (int j = 1; j <= word.length(); j++) {
+                int change = given.charAt(i - 1) == word.charAt(j - 1) ? 0 : 1;
+                int best = Math.min(Math.min(row[j], row[j - 1]) + 1, diagonal + change);
+                diagonal = row[j];
+                row[j] = best;
+            }
+        }
+        return row[word.length()] <= 2;
     }
 
     private static String prefix(ParameterException e) {

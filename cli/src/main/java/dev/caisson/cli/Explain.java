@@ -20,12 +20,12 @@ final class Explain {
 
     /** One line for an error. */
     static String failure(CaissonException failure) {
-        String line = withStop(sentence(failure.message()));
+        String line = withStop(Clean.text(sentence(failure.message())));
         String allowed = failure.details().getOrDefault("allowed", "");
         if (!allowed.isEmpty() && !line.contains(allowed)) {
             line += " Allowed: " + allowed + ".";
         }
-        return (line + " " + sentence(failure.remedy())).strip();
+        return (line + " " + Clean.text(sentence(failure.remedy()))).strip();
     }
 
     /** One line with a capital letter: other parts of the system say half sentences at times. */

@@ -19,7 +19,12 @@ final class Interruption {
     }
 
     static Interruption closing(Caisson caisson) {
-        Thread hook = new Thread(() -> close(caisson), "caisson-interrupted");
+        return ending(caisson::close);
+    }
+
+    /** The same for something else that is to end. */
+    static Interruption ending(Runnable end) {
+        Thread hook = new Thread(() -> close(end), "caisson-interrupted");
         Runtime.getRuntime().addShutdownHook(hook);
         return new Interruption(hook);
     }
@@ -36,8 +41,8 @@ final class Interruption {
         }
     }
 
-    private static void close(Caisson caisson) {
-        Thread closer = Thread.ofPlatform().daemon().name("caisson-close").start(caisson::close);
+    private static void close(Runnable end) {
+        Thread closer = Thread.ofPlatform().daemon().name("caisson-close").start(end);
         try {
             closer.join(PATIENCE);
         } catch (InterruptedException e) {

@@ -3,7 +3,9 @@ package dev.caisson.cli;
 import dev.caisson.api.Caisson;
 import dev.caisson.api.CaissonException;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Supplier;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -16,12 +18,26 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "caisson",
         synopsisSubcommandLabel = "COMMAND",
-        description = "Runs code that nobody has read yet in a hardened sandbox.",
-        subcommands = {RunCommand.class, VersionCommand.class, HelpCommand.class},
+        description = {
+            "Runs code that nobody has read yet in a hardened sandbox.",
+            "",
+            "'run' works here alone. All other commands speak to a server: CAISSON_URL with"
+                    + " CAISSON_API_KEY, or what 'caisson login' remembered.",
+            ""
+        },
+        subcommands = {
+            RunCommand.class,
+            ServeCommand.class,
+            VersionCommand.class,
+            HelpCommand.class
+        },
         footer = {"", "'caisson help COMMAND' says more about a command."})
 final class Main implements Runnable {
+    private static final Set<String> ALONE = Set.of("run", "serve", "version");
+
     private final Streams streams;
     private final Supplier<Caisson> opener;
+    private final Map<String, String> env;
 
     @Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -33,8 +49,18 @@ final class Main implements Runnable {
      * @param opener opens what makes sandboxes, when a command needs it
      */
     Main(Streams streams, Supplier<Caisson> opener) {
+        this(streams, opener, System.getenv());
+    }
+
+    /**
+     * The same with another environment.
+     *
+     * @param env variables that name the server and the home folder
+     */
+    Main(Streams streams, Supplier<Caisson> opener, Map<String, String> env) {
         this.streams = streams;
         this.opener = opener;
+        this.env = env;
     }
 
     /** Runs one command and ends the process with its status. */
@@ -50,6 +76,10 @@ final class Main implements Runnable {
         return opener;
     }
 
+    Map<String, String> env() {
+        return env;
+    }
+
     /** Without a command. */
     @Override
     public void run() {
@@ -59,13 +89,22 @@ final class Main implements Runnable {
     /** Runs one command and returns the exit status. */
     int execute(String... args) {
         List<String> given = List.of(args);
-        return new CommandLine(this)
-                .setUsageHelpWidth(100)
+        CommandLine line = new CommandLine(this);
+        // A run starts as fast as it can: the other commands are not even loaded for it.
+        boolean alone = given.isEmpty() || ALONE.contains(given.getFirst());
+        if (!alone) {
+            Commands.add(line, given.getFirst());
+        }
+        line.setUsageHelpWidth(100)
                 .setStopAtPositional(true)
                 .setOut(streams.printer())
                 .setParameterExceptionHandler((e, parsed) -> refuse(e, given))
-                .setExecutionExceptionHandler((e, failed, parsed) -> fail(e, given))
-                .execute(args);
+                .setExecutionExceptionHandler((e, failed, parsed) -> fail(e, given));
+        if (!alone) {
+            Commands.mixOptionsAndWords(line);
+            Commands.space(line);
+        }
+        return line.execute(args);
     }
 
     private int refuse(ParameterException e, List<String> args) {

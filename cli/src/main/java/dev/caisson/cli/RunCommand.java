@@ -30,14 +30,12 @@ import picocli.CommandLine.Spec;
             "   or: caisson run [options] -- COMMAND [ARGS...]",
             "   or: caisson run [options] --lang python -   code from standard input"
         },
-        description = {
-            "",
-            "Runs a program in a new sandbox and destroys the sandbox after it. It has no network,"
-                    + " sees the host's /usr read-only and none of its other files, and works in"
-                    + " /work.",
-            ""
-        },
-        optionListHeading = "Options (with their defaults):%n",
+        description =
+                "Runs a program in a new sandbox and destroys the sandbox after it. It has no"
+                    + " network, sees the host's /usr read-only and none of its other files, and"
+                    + " works in /work.",
+        descriptionHeading = "%n",
+        optionListHeading = "%nOptions (with their defaults):%n",
         sortOptions = false,
         footer = {
             "",

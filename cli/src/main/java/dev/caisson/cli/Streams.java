@@ -15,15 +15,22 @@ import java.nio.file.Path;
  * The standard streams of this process, unbuffered: what is written is seen at once.
  *
  * @param errIsTerminal whether a person looks at {@code err}
+ * @param outIsTerminal whether a person looks at {@code out}
  */
-record Streams(InputStream in, OutputStream out, OutputStream err, boolean errIsTerminal) {
+record Streams(
+        InputStream in,
+        OutputStream out,
+        OutputStream err,
+        boolean errIsTerminal,
+        boolean outIsTerminal) {
 
     static Streams standard() {
         return new Streams(
                 new FileInputStream(FileDescriptor.in),
                 new FileOutputStream(FileDescriptor.out),
                 new FileOutputStream(FileDescriptor.err),
-                isTerminal(2));
+                isTerminal(2),
+                isTerminal(1));
     }
 
     /** Says a line about Caisson's own doing. */
@@ -49,7 +56,7 @@ record Streams(InputStream in, OutputStream out, OutputStream err, boolean errIs
         }
     }
 
-    private static boolean isTerminal(int fd) {
+    static boolean isTerminal(int fd) {
         try {
             String target = Files.readSymbolicLink(Path.of("/proc/self/fd/" + fd)).toString();
             return target.startsWith("/dev/pts/")

@@ -4,6 +4,7 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Map;
 
 /** A command line with streams that can be read afterwards. */
 final class Shell {
@@ -13,6 +14,8 @@ final class Shell {
     private OutputStream target = out;
     private String stdin = "";
     private boolean terminal;
+    private boolean outTerminal;
+    private Map<String, String> env = Map.of();
 
     Shell(FakeCaisson caisson) {
         this.caisson = caisson;
@@ -33,14 +36,26 @@ final class Shell {
         return this;
     }
 
+    /** Standard output is one. */
+    Shell outOnTerminal() {
+        outTerminal = true;
+        return this;
+    }
+
+    Shell env(Map<String, String> variables) {
+        env = variables;
+        return this;
+    }
+
     int run(String... args) {
         Streams streams =
                 new Streams(
                         new ByteArrayInputStream(stdin.getBytes(StandardCharsets.UTF_8)),
                         target,
                         err,
-                        terminal);
-        return new Main(streams, () -> caisson).execute(args);
+                        terminal,
+                        outTerminal);
+        return new Main(streams, () -> caisson, env).execute(args);
     }
 
     byte[] outBytes() {

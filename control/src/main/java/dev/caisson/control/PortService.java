@@ -2,7 +2,7 @@ package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
-import dev.caisson.core.Tunnel;
+import dev.caisson.api.Tunnel;
 import dev.caisson.v1.PortJson;
 import dev.caisson.v1.PortRequest;
 import java.util.List;

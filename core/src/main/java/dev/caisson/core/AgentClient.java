@@ -8,13 +8,17 @@ import dev.caisson.wire.agent.ClientFrame;
 import dev.caisson.wire.agent.ErrorKind;
 import dev.caisson.wire.agent.ExecState;
 import dev.caisson.wire.agent.Hello;
+import dev.caisson.wire.agent.Resume;
 import dev.caisson.wire.agent.StreamError;
 import dev.caisson.wire.agent.Welcome;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -35,6 +39,9 @@ final class AgentClient implements AutoCloseable {
     static final int MAX_FRAME = 1 << 20;
 
     private static final int MAX_STATES = 100_000;
+
+    /** As many execs as an agent knows at once. */
+    private static final int MAX_SETTLED = 256;
 
     /** Whose client it is. Called by the reading thread, except for the first {@code connect}. */
     interface Owner {
@@ -63,35 +70,69 @@ final class AgentClient implements AutoCloseable {
             return false;
         }
 
+        /**
+         * The connection is there again, after {@link #survives}.
+         *
+         * @param known what the agent says of the exec of this number
+         */
+        default void resumed(@Nullable ExecState known) throws IOException {}
+
         /** No more frames will come. */
         void fail(CaissonException cause);
     }
 
     private final Owner owner;
     private final ConcurrentHashMap<Long, Stream> streams = new ConcurrentHashMap<>();
-    private final AtomicLong lastStream = new AtomicLong();
+    private final AtomicLong lastStream;
+    private final CompletableFuture<List<ExecState>> welcomed = new CompletableFuture<>();
     private final ReentrantLock writing = new ReentrantLock();
     private @Nullable FrameWriter writer; // guarded by writing; null while there is no connection
     private long epoch; // guarded by writing
+
+    /**
+     * Guarded by writing: execs whose end was acknowledged, with their last event. The
+     * acknowledgement may be lost with its connection, so the next hello says it again.
+     */
+    private final Map<Long, Long> settled = new LinkedHashMap<>();
+
     private volatile @Nullable SocketChannel channel;
     private volatile @Nullable CaissonException over;
+    private volatile boolean reconnecting;
+    private boolean toldLost; // of the reading thread
 
-    private AgentClient(Owner owner) {
+    private AgentClient(Owner owner, long firstEpoch, long lastStream) {
         this.owner = owner;
+        this.epoch = firstEpoch - 1;
+        this.lastStream = new AtomicLong(lastStream);
     }
 
     /**
      * Opens the channel; does not wait for the agent's answer.
      *
      * @param name of the reading thread
-     * @param epoch first epoch to say; above every one that was said in this session
+     * @param firstEpoch to say; above every one that was said in this session
+     * @param lastStream above it no stream was used in this session
      */
-    static AgentClient open(Owner owner, String name, long epoch) throws IOException {
-        AgentClient client = new AgentClient(owner);
-        client.epoch = epoch - 1;
+    static AgentClient open(Owner owner, String name, long firstEpoch, long lastStream)
+            throws IOException {
+        AgentClient client = new AgentClient(owner, firstEpoch, lastStream);
         DataLink link = client.connect();
         Thread.ofVirtual().name(name).start(() -> client.run(link));
         return client;
+    }
+
+    /** What the agent said first: the execs that it knows. */
+    CompletableFuture<List<ExecState>> welcomed() {
+        return welcomed;
+    }
+
+    /**
+     * Opens the channel again, so that the agent hears of the execs that were adopted since it was
+     * opened. Transfers that are under way break.
+     */
+    void reconnect() {
+        reconnecting = true;
+        closeChannel();
     }
 
     // ---- writing
@@ -171,6 +212,31 @@ final class AgentClient implements AutoCloseable {
         }
     }
 
+    /**
+     * Acknowledges the end of an exec that was taken, once this connection brought it, and forgets
+     * the exec.
+     */
+    void settle(ExecStream exec) {
+        writing.lock();
+        try {
+            Ack last = exec.lastAck();
+            if (last != null) {
+                streams.remove(exec.number());
+                remember(exec.number(), last.getSeq());
+                write(ClientFrame.newBuilder().setStream(exec.number()).setAck(last).build());
+            }
+        } finally {
+            writing.unlock();
+        }
+    }
+
+    private void remember(long number, long lastSeq) {
+        settled.put(number, lastSeq);
+        if (settled.size() > MAX_SETTLED) {
+            settled.remove(settled.keySet().iterator().next());
+        }
+    }
+
     // ---- connecting
 
     private DataLink connect() throws IOException {
@@ -184,6 +250,8 @@ final class AgentClient implements AutoCloseable {
                         exec.resume(hello);
                     }
                 });
+                settled.forEach((number, seq) ->
+                        hello.addResume(Resume.newBuilder().setStream(number).setAckedSeq(seq)));
                 FrameWriter opened = new FrameWriter(link.channel());
                 opened.write(ClientFrame.newBuilder().setHello(hello).build());
                 writer = opened;
@@ -257,6 +325,8 @@ final class AgentClient implements AutoCloseable {
 
     /** Whether to try again. */
     private boolean lostConnection(IOException e, Backoff backoff) {
+        boolean wanted = reconnecting;
+        reconnecting = false;
         disconnect();
         CaissonException closed = over;
         if (closed != null) {
@@ -274,8 +344,11 @@ final class AgentClient implements AutoCloseable {
                 stream.fail(cause);
             }
         });
-        owner.lost(why);
-        boolean tryAgain = backoff.pause();
+        if (!wanted) {
+            toldLost = true;
+            owner.lost(why);
+        }
+        boolean tryAgain = wanted || backoff.pause();
         CaissonException end = over;
         if (end != null || !tryAgain) {
             finish(end == null ? cause : end);
@@ -299,9 +372,17 @@ final class AgentClient implements AutoCloseable {
         }
         welcome(hello.getWelcome(), again);
         backoff.reset();
+        if (streams.values().stream().anyMatch(AgentClient::unknownYet)) {
+            // Adopted while this connection was made.
+            reconnect();
+        }
         while (true) {
             dispatch(in.next(AgentFrame.parser()));
         }
+    }
+
+    private static boolean unknownYet(Stream stream) {
+        return stream instanceof ExecStream exec && !exec.introduced();
     }
 
     private void welcome(Welcome welcome, boolean again) throws IOException {
@@ -312,17 +393,19 @@ final class AgentClient implements AutoCloseable {
         if (welcome.getExecsCount() > MAX_STATES) {
             throw new ProtocolException("The agent tells of too many execs.");
         }
+        welcomed.complete(welcome.getExecsList());
         if (!again) {
             return;
         }
         Map<Long, ExecState> states = new HashMap<>();
         welcome.getExecsList().forEach(state -> states.put(state.getStream(), state));
         for (Map.Entry<Long, Stream> entry : streams.entrySet()) {
-            if (entry.getValue() instanceof ExecStream exec) {
-                exec.resumed(states.get(entry.getKey()));
-            }
+            entry.getValue().resumed(states.get(entry.getKey()));
         }
-        owner.resumed(welcome.getEpoch());
+        if (toldLost) {
+            toldLost = false;
+            owner.resumed(welcome.getEpoch());
+        }
     }
 
     private void dispatch(AgentFrame frame) throws IOException {
@@ -351,11 +434,7 @@ final class AgentClient implements AutoCloseable {
             over = cause;
         }
         disconnect();
-        streams.forEach((number, stream) -> {
-            if (streams.remove(number, stream)) {
-                stream.fail(cause);
-            }
-        });
+        failAll(cause);
         owner.broken(cause);
     }
 
@@ -363,6 +442,11 @@ final class AgentClient implements AutoCloseable {
     void close(CaissonException cause) {
         over = cause;
         closeChannel();
+        failAll(cause);
+    }
+
+    private void failAll(CaissonException cause) {
+        welcomed.completeExceptionally(cause);
         streams.forEach((number, stream) -> {
             if (streams.remove(number, stream)) {
                 stream.fail(cause);

@@ -2,6 +2,7 @@ package dev.caisson.core;
 
 import dev.caisson.api.Limits;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -14,6 +15,9 @@ import java.util.Optional;
  * @param lease the sandbox outlives its client that long unless renewed; empty: it ends with its
  *     client
  * @param maxLife the engine ends it alone after that; empty: never
+ * @param snapshot saved disk to start from, of the same template; empty: an empty disk
+ * @param volumes disks that outlive it
+ * @param root whether commands may run as uid 0 inside
  */
 public record EngineRequest(
         String sandbox,
@@ -21,4 +25,32 @@ public record EngineRequest(
         String template,
         Limits limits,
         Optional<Duration> lease,
-        Optional<Duration> maxLife) {}
+        Optional<Duration> maxLife,
+        Optional<String> snapshot,
+        List<VolumeMount> volumes,
+        boolean root) {
+    /** Copies the list. */
+    public EngineRequest {
+        volumes = List.copyOf(volumes);
+    }
+
+    /** A sandbox with an empty disk, no volumes and no root. */
+    public static EngineRequest of(
+            String sandbox,
+            String group,
+            String template,
+            Limits limits,
+            Optional<Duration> lease,
+            Optional<Duration> maxLife) {
+        return new EngineRequest(
+                sandbox,
+                group,
+                template,
+                limits,
+                lease,
+                maxLife,
+                Optional.empty(),
+                List.of(),
+                false);
+    }
+}

@@ -1,12 +1,15 @@
 package dev.caisson.core;
 
+import dev.caisson.api.ByteSize;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
+import dev.caisson.api.Limits;
 import dev.caisson.api.Usage;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /** A sandbox as its engine holds it. Safe for use by several threads. */
@@ -35,7 +38,61 @@ public interface EngineSandbox {
      *     ErrorCode#UNSUPPORTED} when the engine knows no leases
      */
     default void renew(Duration lease) {
-        throw CaissonException.of(ErrorCode.UNSUPPORTED, "This engine has no leased sandboxes.");
+        throw unsupported("has no leased sandboxes");
+    }
+
+    /**
+     * The same, and sets the longest life anew.
+     *
+     * @param maxLife from now; empty: as it is
+     */
+    default void renew(Duration lease, Optional<Duration> maxLife) {
+        throw unsupported("has no leased sandboxes");
+    }
+
+    /**
+     * Stops all its processes in place; returns when they are stopped. Files still go in and out,
+     * and it dies as any other. Nothing happens when it is frozen.
+     *
+     * @throws CaissonException {@link ErrorCode#UNSUPPORTED} when engine or host cannot
+     */
+    default void freeze() {
+        throw unsupported("cannot freeze sandboxes");
+    }
+
+    /** Lets its processes go on. Nothing happens unless it is frozen. */
+    default void thaw() {
+        throw unsupported("cannot freeze sandboxes");
+    }
+
+    /**
+     * Gives it other limits while it lives; what the agent enforces (timeouts, open files, output)
+     * is not the engine's.
+     *
+     * @throws CaissonException {@link ErrorCode#INVALID} when disk or inodes differ from what they
+     *     are; {@link ErrorCode#INVALID_STATE} when more memory than that is in use
+     */
+    default void setLimits(Limits limits) {
+        throw unsupported("cannot change limits");
+    }
+
+    /**
+     * Saves its disk as it is at one moment; durable when it returns.
+     *
+     * @param snapshot id of the saved disk, from {@link Ids}
+     * @throws CaissonException {@link ErrorCode#ALREADY_EXISTS}, {@link ErrorCode#HOST_DISK_FULL}
+     */
+    default Saved save(String snapshot) {
+        throw unsupported("cannot save disks");
+    }
+
+    /** What it uses now and has used so far. */
+    default Observation observe() {
+        throw unsupported("cannot observe sandboxes");
+    }
+
+    private static CaissonException unsupported(String what) {
+        return CaissonException.of(ErrorCode.UNSUPPORTED, "This engine " + what + ".");
     }
 
     /** What it has used so far. */
@@ -69,4 +126,32 @@ public interface EngineSandbox {
      * @param detail for people; may be empty
      */
     record Ended(EndReason reason, String detail, Usage usage) {}
+
+    /**
+     * A saved disk.
+     *
+     * @param bytes that it takes on the host
+     * @param held how long the processes were stopped for it
+     */
+    record Saved(ByteSize bytes, Duration held) {}
+
+    /**
+     * What a sandbox uses.
+     *
+     * @param usage from its start until now
+     * @param memory now
+     * @param pids processes and threads now
+     * @param disk bytes of the writable layer now
+     * @param inodes files and folders of the writable layer now
+     * @param frozen whether its processes are stopped
+     * @param ioBytes read from and written to disks since its start, as far as the host counts them
+     */
+    record Observation(
+            Usage usage,
+            ByteSize memory,
+            long pids,
+            ByteSize disk,
+            long inodes,
+            boolean frozen,
+            long ioBytes) {}
 }

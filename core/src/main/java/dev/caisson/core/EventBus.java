@@ -54,6 +54,15 @@ final class EventBus {
         }
     }
 
+    /** What tells of one subject. */
+    Reporter about(Subject subject) {
+        return (type, reason, data) -> {
+            if (active()) {
+                emit(type, subject, reason, data.get());
+            }
+        };
+    }
+
     /** Whether anybody listens; ask before building large data. */
     boolean active() {
         return !sink.equals(EventSink.NONE);

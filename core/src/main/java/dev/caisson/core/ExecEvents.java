@@ -8,7 +8,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /** Turns the steps of an exec into events. */
-record ExecEvents(LiveSandbox.Reporter reporter) implements ExecStream.Observer {
+record ExecEvents(Reporter reporter) implements ExecStream.Observer {
 
     @Override
     public void limitHit(Limit limit) {

@@ -2,12 +2,12 @@ package dev.caisson.core;
 
 import com.google.protobuf.ByteString;
 import dev.caisson.api.CaissonException;
-import dev.caisson.api.CapturedOutput;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.ExecReason;
 import dev.caisson.api.ExecResult;
 import dev.caisson.api.Limit;
 import dev.caisson.api.OutputFd;
+import dev.caisson.api.PtySize;
 import dev.caisson.api.Usage;
 import dev.caisson.wire.agent.Ack;
 import dev.caisson.wire.agent.AgentFrame;
@@ -17,16 +17,15 @@ import dev.caisson.wire.agent.ExecEnded;
 import dev.caisson.wire.agent.ExecStart;
 import dev.caisson.wire.agent.ExecState;
 import dev.caisson.wire.agent.Hello;
+import dev.caisson.wire.agent.Resize;
 import dev.caisson.wire.agent.Resume;
 import dev.caisson.wire.agent.Signal;
 import dev.caisson.wire.agent.StreamError;
 import java.io.IOException;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.OptionalInt;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -39,12 +38,26 @@ final class ExecStream implements AgentClient.Stream {
     /** Output bytes that may be on their way or wait for a consumer. */
     static final int WINDOW = 1 << 20;
 
+    /** What the agent counts for an event besides its data. */
+    static final int EVENT_COST = 256;
+
     private static final int ACK_STEP = 256 << 10;
     private static final int SIGKILL = 9;
 
-    /** What an exec is asked for beyond what the agent is told. */
+    /**
+     * What an exec is asked for beyond what the agent is told.
+     *
+     * @param outlives whether somebody else may take it over when this client goes away
+     */
     record Options(
-            boolean capture, long outputLimit, boolean killOnOutput, List<String> degraded) {}
+            boolean capture,
+            long outputLimit,
+            boolean killOnOutput,
+            List<String> degraded,
+            boolean outlives) {}
+
+    /** What consumers have taken: events confirmed, and bytes of output since this stream began. */
+    private record Taken(long seq, long bytes) {}
 
     /** Told the steps, for events; must not block. */
     interface Observer {
@@ -63,20 +76,26 @@ final class ExecStream implements AgentClient.Stream {
     private final Observer observer;
     private final @Nullable StdinStream stdin;
     private final CompletableFuture<ExecResult> end = new CompletableFuture<>();
-    private final AtomicLong consumed = new AtomicLong();
-    private final long[] nextOffset = new long[2]; // of the reading thread
+    private final AtomicReference<Taken> taken;
+    private final Heard heard;
+    private final boolean adopted;
 
+    /** Of an adopted exec: whether its position may be its end; the agent forgets it then. */
+    private volatile boolean endMayBeTaken;
+
+    private volatile boolean introduced; // whether a hello named it, where it is adopted
     private volatile long seq; // written by the reading thread
+    private volatile long seen; // the last that the present connection brought; may be below seq
     private volatile long received; // written by the reading thread
     private volatile long granted = WINDOW; // written under the client's lock
     private volatile long acknowledged; // seq; written under the client's lock
     private volatile long acknowledgedBytes; // written under the client's lock
     private volatile dev.caisson.wire.agent.@Nullable ExecReason killed;
+    private volatile @Nullable PtySize size; // when it was changed
+    private volatile boolean endTaken;
+    private boolean settled; // guarded by the client's lock
 
     private final ReentrantLock state = new ReentrantLock();
-    private final Capture stdout; // guarded by state
-    private final Capture stderr; // guarded by state
-    private final Set<Limit> limits = EnumSet.noneOf(Limit.class); // guarded by state
     private boolean over; // guarded by state
 
     ExecStream(
@@ -85,16 +104,56 @@ final class ExecStream implements AgentClient.Stream {
             Options options,
             Delivery delivery,
             Observer observer) {
+        this(client, client.newStream(), start, options, delivery, observer, null);
+    }
+
+    /** An exec that an earlier client started; its events go on behind a position. */
+    static ExecStream adopt(
+            AgentClient client,
+            KnownExec known,
+            Position from,
+            ExecStart start,
+            Options options,
+            Delivery delivery) {
+        ExecStream stream =
+                new ExecStream(
+                        client, known.stream(), start, options, delivery, new Observer() {}, from);
+        stream.endMayBeTaken = known.ended() && from.seq() == known.lastSeq();
+        return stream;
+    }
+
+    private ExecStream(
+            AgentClient client,
+            long number,
+            ExecStart start,
+            Options options,
+            Delivery delivery,
+            Observer observer,
+            @Nullable Position from) {
         this.client = client;
-        this.number = client.newStream();
+        this.number = number;
+        this.adopted = from != null;
+        this.introduced = from == null;
+        if (from != null) {
+            this.seq = from.seq();
+            this.seen = from.seq();
+            this.acknowledged = from.seq();
+        }
+        this.taken = new AtomicReference<>(new Taken(seq, 0));
         this.start = start.toBuilder().setOutputCredit(WINDOW).setKeptBytes(WINDOW).build();
         this.options = options;
         this.delivery = delivery;
         this.observer = observer;
-        this.stdin = start.getStdinOpen() ? new StdinStream(client, number) : null;
-        long limit = options.capture() ? options.outputLimit() : 0;
-        this.stdout = new Capture(limit);
-        this.stderr = new Capture(limit);
+        this.stdin =
+                !start.getStdinOpen()
+                        ? null
+                        : from == null
+                                ? new StdinStream(client, number)
+                                : StdinStream.adopted(client, number, from.stdinReceived());
+        this.heard =
+                new Heard(
+                        options.capture() ? options.outputLimit() : 0,
+                        from == null ? Position.START : from);
     }
 
     /** Registers the stream and sends the start. */
@@ -102,6 +161,21 @@ final class ExecStream implements AgentClient.Stream {
         delivery.attach(this);
         client.register(number, this);
         sendStart();
+    }
+
+    /** Takes up an adopted exec. */
+    void takeUp() {
+        delivery.attach(this);
+        client.register(number, this);
+        client.reconnect();
+    }
+
+    boolean introduced() {
+        return introduced;
+    }
+
+    boolean hasTerminal() {
+        return start.hasPty();
     }
 
     long number() {
@@ -116,12 +190,31 @@ final class ExecStream implements AgentClient.Stream {
         return end;
     }
 
-    void signal(int signal) {
+    void signal(int signal, boolean wholeExec) {
         client.send(
                 ClientFrame.newBuilder()
                         .setStream(number)
-                        .setSignal(Signal.newBuilder().setSignal(signal))
+                        .setSignal(Signal.newBuilder().setSignal(signal).setWholeExec(wholeExec))
                         .build());
+    }
+
+    void resize(PtySize newSize) {
+        size = newSize;
+        sendSize();
+    }
+
+    private void sendSize() {
+        PtySize changed = size;
+        if (changed != null) {
+            client.send(
+                    ClientFrame.newBuilder()
+                            .setStream(number)
+                            .setResize(
+                                    Resize.newBuilder()
+                                            .setRows(changed.rows())
+                                            .setCols(changed.cols()))
+                            .build());
+        }
     }
 
     /** Kills every process of the exec, also when the connection is just broken. */
@@ -153,52 +246,101 @@ final class ExecStream implements AgentClient.Stream {
 
     // ---- credit
 
-    /** A consumer has taken output. */
+    /** A consumer has taken output; the events themselves are released as they come. */
     void consumed(long bytes) {
-        if (consumed.addAndGet(bytes) - acknowledgedBytes >= ACK_STEP) {
+        taken.updateAndGet(before -> new Taken(before.seq(), before.bytes() + bytes));
+        acknowledgeWhenDue();
+    }
+
+    /** A consumer that confirms has taken an event and all before it. */
+    void delivered(long upTo, long bytes) {
+        taken.updateAndGet(before -> new Taken(upTo, before.bytes() + bytes));
+        acknowledgeWhenDue();
+    }
+
+    private void acknowledgeWhenDue() {
+        if (due(taken.get()) >= ACK_STEP) {
             client.acknowledge(this, false);
         }
     }
 
+    /** What an acknowledgement would give back to the agent, in bytes as it counts them. */
+    private long due(Taken now) {
+        return now.bytes() - acknowledgedBytes + EVENT_COST * (releasable(now) - acknowledged);
+    }
+
+    /**
+     * The last event that may be acknowledged: one that this connection brought, since the agent
+     * takes no word for others.
+     */
+    private long releasable(Taken now) {
+        return Math.max(acknowledged, Math.min(delivery.confirms() ? now.seq() : seq, seen));
+    }
+
     /** What to acknowledge now; under the client's lock. */
     @Nullable Ack nextAck(boolean all) {
-        long taken = consumed.get();
-        if (!all && taken - acknowledgedBytes < ACK_STEP) {
+        Taken now = taken.get();
+        if (!all && due(now) < ACK_STEP) {
             return null;
         }
         long before = granted;
-        long credit = Math.max(0, taken + WINDOW - before);
-        acknowledgedBytes = taken;
+        long credit = Math.max(0, now.bytes() + WINDOW - before);
+        acknowledged = releasable(now);
+        acknowledgedBytes = now.bytes();
         granted = before + credit;
-        acknowledged = seq;
         return Ack.newBuilder().setSeq(acknowledged).setCreditBytes(credit).build();
+    }
+
+    /** The acknowledgement of the end, once it may be said; under the client's lock. */
+    @Nullable Ack lastAck() {
+        if (!endTaken || settled || seen < seq) {
+            return null;
+        }
+        settled = true;
+        return nextAck(true);
     }
 
     // ---- reconnecting
 
     /** Says what this client has; under the client's lock. */
     void resume(Hello.Builder hello) {
-        long taken = consumed.get();
-        granted = taken + WINDOW;
-        acknowledgedBytes = taken;
-        acknowledged = seq;
+        Taken now = taken.get();
+        long upTo = delivery.confirms() ? now.seq() : seq;
+        long position = delivery.confirms() ? now.bytes() : received;
+        introduced = true;
+        granted = now.bytes() + WINDOW;
+        acknowledgedBytes = now.bytes();
+        acknowledged = upTo;
+        seen = upTo;
         hello.addResume(
                 Resume.newBuilder()
                         .setStream(number)
-                        .setAckedSeq(seq)
-                        .setCreditBytes(granted - received));
+                        .setAckedSeq(upTo)
+                        .setCreditBytes(granted - position));
     }
 
     /** Says again what the old connection may have lost. */
-    void resumed(@Nullable ExecState known) throws IOException {
-        if (known == null && seq > 0) {
+    @Override
+    public void resumed(@Nullable ExecState known) throws IOException {
+        if (!introduced) {
+            return;
+        }
+        if (known == null && endMayBeTaken && seq == acknowledged) {
+            client.forget(number);
+            over(() -> {});
+            end.completeExceptionally(
+                    CaissonException.of(
+                            ErrorCode.INVALID_STATE, "The end of this exec was told before."));
+            return;
+        }
+        if (known == null && (seq > 0 || adopted)) {
             fail(
                     CaissonException.of(
                             ErrorCode.ENGINE_FAILED, "The agent does not know the exec any more."));
             client.forget(number);
             return;
         }
-        if (known != null && known.getFirstSeq() > seq + 1 && known.getLastSeq() > seq) {
+        if (known != null && known.getFirstSeq() > seen + 1 && known.getLastSeq() > seen) {
             throw new ProtocolException("The agent forgot events that were not acknowledged.");
         }
         if (known == null) {
@@ -208,6 +350,7 @@ final class ExecStream implements AgentClient.Stream {
             stdin.resumed(known == null ? 0 : known.getStdinReceived());
         }
         sendKill();
+        sendSize();
     }
 
     @Override
@@ -230,7 +373,15 @@ final class ExecStream implements AgentClient.Stream {
             }
             case ERROR -> error(frame.getError());
             case EXEC_STARTED, OUTPUT, GAP, LIMIT_HIT, EXEC_ENDED -> retained(frame);
-            case WELCOME, FILE_CREDIT, FILE_DATA, FILE_DONE, FILE_ENTRIES, PONG, BODY_NOT_SET -> {}
+            case WELCOME,
+                    FILE_CREDIT,
+                    FILE_DATA,
+                    FILE_DONE,
+                    FILE_ENTRIES,
+                    WATCH_EVENTS,
+                    USER_INFO,
+                    PONG,
+                    BODY_NOT_SET -> {}
         }
     }
 
@@ -239,7 +390,12 @@ final class ExecStream implements AgentClient.Stream {
         dev.caisson.wire.agent.ExecReason wanted = killed;
         if (wanted != null && error.getKind() == ErrorKind.ERROR_CANCELLED) {
             // Killed before it ran: an end like any other.
-            complete(Wire.reason(wanted), OptionalInt.empty(), OptionalInt.of(SIGKILL), Usage.NONE);
+            complete(
+                    0,
+                    Wire.reason(wanted),
+                    OptionalInt.empty(),
+                    OptionalInt.of(SIGKILL),
+                    Usage.NONE);
         } else {
             String program = start.getArgv(0).toStringUtf8();
             failed(AgentErrors.exception(error, "'" + program + "' did not start", seq == 0));
@@ -248,16 +404,19 @@ final class ExecStream implements AgentClient.Stream {
 
     private void retained(AgentFrame frame) throws IOException {
         if (frame.getSeq() <= seq && frame.getSeq() > 0) {
-            return; // said again after a reconnect
+            saidAgain(frame.getSeq());
+            return;
         }
         if (frame.getSeq() != seq + 1) {
             throw new ProtocolException(
                     "Event " + frame.getSeq() + " of an exec came after " + seq + ".");
         }
         seq = frame.getSeq();
+        seen = frame.getSeq();
+        endMayBeTaken = false;
         switch (frame.getBodyCase()) {
             case EXEC_STARTED ->
-                    delivery.started(Integer.toUnsignedLong(frame.getExecStarted().getPid()));
+                    delivery.started(seq, Integer.toUnsignedLong(frame.getExecStarted().getPid()));
             case OUTPUT ->
                     output(
                             Wire.fd(frame.getOutput().getFd()),
@@ -268,74 +427,55 @@ final class ExecStream implements AgentClient.Stream {
                             Wire.fd(frame.getGap().getFd()),
                             frame.getGap().getOffset(),
                             frame.getGap().getBytes());
-            case LIMIT_HIT -> limitHit(Wire.limit(frame.getLimitHit().getLimit()));
+            case LIMIT_HIT -> {
+                Limit limit = Wire.limit(frame.getLimitHit().getLimit());
+                if (heard.firstTime(limit)) {
+                    observer.limitHit(limit);
+                    delivery.limitHit(seq, limit);
+                }
+            }
             default -> ended(frame.getExecEnded());
         }
     }
 
+    /** An event that came on an earlier connection, and may have been taken meanwhile. */
+    private void saidAgain(long again) {
+        seen = Math.max(seen, again);
+        if (endTaken) {
+            client.settle(this);
+        } else {
+            acknowledgeWhenDue();
+        }
+    }
+
     private void output(OutputFd fd, long offset, ByteString data) throws IOException {
-        advance(fd, offset, data.size());
+        heard.advance(fd, offset, data.size());
         long now = received + data.size();
         received = now;
         if (now > granted) {
             throw new ProtocolException("The agent sent more output than it was granted.");
         }
-        boolean kill;
-        state.lock();
-        try {
-            capture(fd).append(data);
-            kill = options.killOnOutput() && capture(fd).over();
-        } finally {
-            state.unlock();
-        }
+        boolean kill = heard.append(fd, data) && options.killOnOutput();
         if (kill && killed == null) {
             kill(dev.caisson.wire.agent.ExecReason.REASON_OUTPUT);
         }
-        delivery.output(fd, data);
+        delivery.output(seq, fd, offset, data);
     }
 
     private void gap(OutputFd fd, long offset, long bytes) throws IOException {
-        advance(fd, offset, bytes);
-        state.lock();
-        try {
-            capture(fd).skip(bytes);
-        } finally {
-            state.unlock();
-        }
-        delivery.gap(fd, bytes);
-    }
-
-    private void advance(OutputFd fd, long offset, long bytes) throws IOException {
-        int index = fd == OutputFd.STDOUT ? 0 : 1;
-        if (offset != nextOffset[index] || bytes < 0 || offset + bytes < 0) {
-            throw new ProtocolException(
-                    "Output at offset " + offset + " came instead of " + nextOffset[index] + ".");
-        }
-        nextOffset[index] += bytes;
-    }
-
-    private Capture capture(OutputFd fd) {
-        return fd == OutputFd.STDOUT ? stdout : stderr;
-    }
-
-    private void limitHit(Limit limit) {
-        boolean first;
-        state.lock();
-        try {
-            first = limits.add(limit);
-        } finally {
-            state.unlock();
-        }
-        if (first) {
-            observer.limitHit(limit);
-            delivery.limitHit(limit);
-        }
+        heard.advance(fd, offset, bytes);
+        heard.skip(fd, bytes);
+        delivery.gap(seq, fd, offset, bytes);
     }
 
     // ---- ends
 
     private void ended(ExecEnded ended) {
-        ended.getLimitsHitList().forEach(limit -> limitHit(Wire.limit(limit)));
+        for (dev.caisson.wire.agent.Limit hit : ended.getLimitsHitList()) {
+            if (heard.firstTime(Wire.limit(hit))) {
+                observer.limitHit(Wire.limit(hit));
+            }
+        }
         OptionalInt signal =
                 ended.getSignal() == 0
                         ? OptionalInt.empty()
@@ -344,57 +484,69 @@ final class ExecStream implements AgentClient.Stream {
                 signal.isPresent()
                         ? OptionalInt.empty()
                         : OptionalInt.of(ended.getExitCode() & 0xFF);
-        client.forget(number);
-        complete(Wire.reason(ended.getReason()), exit, signal, Wire.usage(ended.getUsage()));
-        client.acknowledge(this, true);
+        complete(seq, Wire.reason(ended.getReason()), exit, signal, Wire.usage(ended.getUsage()));
     }
 
     @Override
     public void fail(CaissonException cause) {
+        boolean gone =
+                cause.code() == ErrorCode.CANCELLED || cause.code() == ErrorCode.INVALID_STATE;
+        if (options.outlives() && gone) {
+            over(() -> delivery.abandoned(() -> end.completeExceptionally(cause)));
+            return;
+        }
         ExecReason reason =
                 cause.code() == ErrorCode.SANDBOX_ENDED
                         ? ExecReason.SANDBOX_ENDED
                         : ExecReason.LOST;
-        complete(reason, OptionalInt.empty(), OptionalInt.empty(), Usage.NONE);
+        complete(0, reason, OptionalInt.empty(), OptionalInt.empty(), Usage.NONE);
     }
 
-    private void complete(ExecReason reason, OptionalInt exit, OptionalInt signal, Usage usage) {
-        ExecResult result;
-        boolean cut;
-        state.lock();
-        try {
-            if (over) {
-                return;
+    /**
+     * The exec is over.
+     *
+     * @param last of the agent's events, 0 when the end is not the agent's word
+     */
+    private void complete(
+            long last, ExecReason reason, OptionalInt exit, OptionalInt signal, Usage usage) {
+        over(() -> {
+            if (options.capture() && heard.cut()) {
+                observer.limitHit(Limit.OUTPUT);
             }
-            over = true;
-            cut = options.capture() && (stdout.over() || stderr.over()) && limits.add(Limit.OUTPUT);
-            result =
-                    new ExecResult(
-                            exit,
-                            signal,
-                            reason,
-                            List.copyOf(limits),
-                            options.capture() ? stdout.output() : CapturedOutput.EMPTY,
-                            options.capture() ? stderr.output() : CapturedOutput.EMPTY,
-                            List.of(),
-                            List.of(),
-                            List.of(),
-                            usage,
-                            options.degraded());
-        } finally {
-            state.unlock();
-        }
-        if (cut) {
-            observer.limitHit(Limit.OUTPUT);
-        }
-        closeStdin();
-        delivery.ended(() -> {
-            observer.ended(result);
-            end.complete(result);
+            ExecResult result = heard.result(reason, exit, signal, usage, options);
+            delivery.ended(
+                    last,
+                    result,
+                    () -> {
+                        observer.ended(result);
+                        endTaken = true;
+                        end.complete(result);
+                        if (last > 0) {
+                            client.settle(this);
+                        }
+                    });
         });
     }
 
     private void failed(CaissonException cause) {
+        over(() ->
+                delivery.failed(
+                        cause,
+                        () -> {
+                            observer.failed(cause);
+                            end.completeExceptionally(cause);
+                        }));
+    }
+
+    /** A consumer cannot take what comes: nothing more is confirmed, and the agent keeps it. */
+    void refused(CaissonException cause) {
+        kill(dev.caisson.wire.agent.ExecReason.REASON_CANCELLED);
+        client.forget(number);
+        over(() -> {});
+        end.completeExceptionally(cause);
+    }
+
+    private void over(Runnable last) {
         state.lock();
         try {
             if (over) {
@@ -404,16 +556,9 @@ final class ExecStream implements AgentClient.Stream {
         } finally {
             state.unlock();
         }
-        closeStdin();
-        delivery.ended(() -> {
-            observer.failed(cause);
-            end.completeExceptionally(cause);
-        });
-    }
-
-    private void closeStdin() {
         if (stdin != null) {
             stdin.end();
         }
+        last.run();
     }
 }

@@ -10,7 +10,7 @@ import java.util.regex.Pattern;
  * Recognises why a program failed where that is plain, and says what to do. The words come from
  * inside: data, not truth.
  */
-final class Hints {
+public final class Hints {
     private static final int LAST = 4096;
     private static final String NAME = "['\"]?([A-Za-z0-9_@][A-Za-z0-9_.@/:-]{0,127})";
 
@@ -42,8 +42,12 @@ final class Hints {
         if (result.succeeded() || language.isEmpty()) {
             return "";
         }
-        String text = stderrTail.isEmpty() ? result.stderr().text() : stderrTail;
-        String end = text.substring(Math.max(0, text.length() - LAST));
+        return ofText(stderrTail.isEmpty() ? result.stderr().text() : stderrTail);
+    }
+
+    /** What to do about a failed program of a known language; empty when that is not plain. */
+    public static String ofText(String stderr) {
+        String end = stderr.substring(Math.max(0, stderr.length() - LAST));
         for (Rule rule : RULES) {
             Matcher matcher = rule.pattern().matcher(end);
             if (matcher.find()) {

@@ -19,7 +19,17 @@ public final class Ids {
         SESSION("ss"),
         EXEC("ex"),
         RUN("rn"),
-        EVENT("ev");
+        EVENT("ev"),
+        TENANT("tn"),
+        SNAPSHOT("sn"),
+        VOLUME("vo"),
+        APPROVAL("ap"),
+        POOL("po"),
+        POLICY("pl"),
+        WEBHOOK("wh"),
+        NODE("nd"),
+        REQUEST("rq"),
+        TEMPLATE("tp");
 
         private final String prefix;
 

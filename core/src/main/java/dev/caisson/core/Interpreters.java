@@ -78,7 +78,8 @@ public final class Interpreters {
             return new Language(more, extension, install, commands);
         }
 
-        CaissonException missing() {
+        /** What is said when none of its commands is there. */
+        public CaissonException missing() {
             String tried =
                     String.join(", ", commands.stream().map(List::getFirst).distinct().toList());
             return CaissonException.of(

@@ -10,12 +10,15 @@ import dev.caisson.api.FileType;
 import dev.caisson.api.ResultFile;
 import dev.caisson.api.SandboxFiles;
 import dev.caisson.api.User;
+import dev.caisson.api.Watch;
+import dev.caisson.api.WatchListener;
 import dev.caisson.wire.agent.FileChange;
 import dev.caisson.wire.agent.FileEntry;
 import dev.caisson.wire.agent.FilePut;
 import dev.caisson.wire.agent.MakeDirectory;
 import dev.caisson.wire.agent.Move;
 import dev.caisson.wire.agent.Remove;
+import dev.caisson.wire.agent.SetAttributes;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -39,10 +42,10 @@ final class LiveFiles implements SandboxFiles {
     private static final int BUFFER = 256 << 10;
 
     private final Transfers transfers;
-    private final LiveSandbox.Reporter reporter;
+    private final Reporter reporter;
     private volatile Changes baseline = Changes.NONE;
 
-    LiveFiles(Transfers transfers, LiveSandbox.Reporter reporter) {
+    LiveFiles(Transfers transfers, Reporter reporter) {
         this.transfers = transfers;
         this.reporter = reporter;
     }
@@ -125,9 +128,15 @@ final class LiveFiles implements SandboxFiles {
     }
 
     @Override
-    public long read(String path, OutputStream target) {
+    public long read(String path, long offset, long length, OutputStream target) {
+        if (offset < 0) {
+            throw CaissonException.invalid("offset", "An offset is not negative.");
+        }
+        if (length == 0) {
+            return 0;
+        }
         try {
-            long bytes = copy(path, Channels.newChannel(target));
+            long bytes = copy(path, offset, Math.max(0, length), Channels.newChannel(target));
             wasRead(path, bytes);
             return bytes;
         } catch (IOException e) {
@@ -145,7 +154,7 @@ final class LiveFiles implements SandboxFiles {
         }
         long[] bytes = new long[1];
         try (HostFolder folder = HostFolder.open(parent)) {
-            folder.file(name.toString(), 0644, channel -> bytes[0] = copy(path, channel));
+            folder.file(name.toString(), 0644, channel -> bytes[0] = copy(path, 0, 0, channel));
         } catch (IOException e) {
             throw CaissonException.of(
                     ErrorCode.INVALID, "The file " + host + " cannot be written: " + e, e);
@@ -154,9 +163,12 @@ final class LiveFiles implements SandboxFiles {
         return bytes[0];
     }
 
-    private long copy(String path, WritableByteChannel target) throws IOException {
+    /** At most that many bytes; 0: to the end. */
+    private long copy(String path, long offset, long length, WritableByteChannel target)
+            throws IOException {
         long bytes = 0;
-        try (Transfers.Get get = transfers.get(Names.inside(path), "Reading " + path, 0, WINDOW)) {
+        try (Transfers.Get get =
+                transfers.get(Names.inside(path), "Reading " + path, offset, length, WINDOW)) {
             for (ByteString data = get.next(); !data.isEmpty(); data = get.next()) {
                 ByteBuffer buffer = data.asReadOnlyByteBuffer();
                 while (buffer.hasRemaining()) {
@@ -197,19 +209,8 @@ final class LiveFiles implements SandboxFiles {
     @Override
     public Optional<FileInfo> stat(String path) {
         ByteString inside = Names.inside(path);
-        int end = inside.size();
-        while (end > 1 && inside.byteAt(end - 1) == '/') {
-            end--;
-        }
-        int slash = end - 1;
-        while (slash > 0 && inside.byteAt(slash) != '/') {
-            slash--;
-        }
-        ByteString name = inside.substring(Math.min(slash + 1, end), end);
-        ByteString parent = slash == 0 ? ByteString.copyFromUtf8("/") : inside.substring(0, slash);
         try {
-            return listing(parent, path, false).entries().stream()
-                    .filter(entry -> entry.getPath().equals(name))
+            return Transfers.join(transfers.stat(inside, "Looking at " + path)).entries().stream()
                     .findFirst()
                     .map(entry -> info(entry.toBuilder().setPath(inside).build()));
         } catch (CaissonException e) {
@@ -293,6 +294,23 @@ final class LiveFiles implements SandboxFiles {
     private void change(FileChange.Builder change, String name, Map<String, Object> data) {
         Transfers.join(transfers.change(change.build(), name));
         reporter.emit(EventType.FILE_CHANGED, "", () -> data);
+    }
+
+    @Override
+    public void setMode(String path, int mode) {
+        change(
+                FileChange.newBuilder()
+                        .setSetAttributes(
+                                SetAttributes.newBuilder()
+                                        .setPath(Names.inside(path))
+                                        .setMode(mode & 0777)),
+                "Changing the mode of " + path,
+                Map.of("path", path, "change", "setMode"));
+    }
+
+    @Override
+    public Watch watch(String path, boolean recursive, WatchListener listener) {
+        return transfers.watch(Names.inside(path), path, recursive, listener);
     }
 
     // ---- results

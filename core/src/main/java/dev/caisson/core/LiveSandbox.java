@@ -1,6 +1,5 @@
 package dev.caisson.core;
 
-import com.google.protobuf.ByteString;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
@@ -12,54 +11,38 @@ import dev.caisson.api.Sandbox;
 import dev.caisson.api.SandboxSpec;
 import dev.caisson.api.SandboxState;
 import dev.caisson.api.Tier;
+import dev.caisson.api.Tunnel;
 import dev.caisson.api.Usage;
-import dev.caisson.wire.agent.ExecStart;
-import java.io.IOException;
-import java.nio.channels.ClosedByInterruptException;
+import dev.caisson.api.UserInfo;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** A sandbox over its engine and the data channel to its agent. */
+/** A sandbox that ends with its client: a {@link HostedSandbox} with a state and events. */
 final class LiveSandbox implements Sandbox {
     static final String GROUP = "local";
-
-    private static final long ENGINES_WORD_SECONDS = 2;
 
     private final Engine engine;
     private final SandboxSpec spec;
     private final EventBus events;
     private final EventBus.Subject subject;
+    private final String id;
     private final String session;
-    private final EngineSandbox handle;
+    private final HostedSandbox hosted;
     private final Consumer<LiveSandbox> onGone;
-    private final AgentClient client;
-    private final LiveFiles files;
     private final AtomicReference<SandboxState> state =
             new AtomicReference<>(SandboxState.CREATING);
-    private final AtomicReference<@Nullable EndReason> wantedEnd = new AtomicReference<>();
     private final CompletableFuture<EndReason> end = new CompletableFuture<>();
-    private volatile List<String> degraded = List.of();
 
-    /** Emits events about one subject. */
-    record Reporter(EventBus events, EventBus.Subject subject) {
-        void emit(EventType type, String reason, Supplier<Map<String, Object>> data) {
-            if (events.active()) {
-                events.emit(type, subject, reason, data.get());
-            }
-        }
-    }
+    /** Held while it is paused or resumed. */
+    private final ReentrantLock pausing = new ReentrantLock();
 
     /**
      * Creates one, ready for commands.
@@ -83,7 +66,6 @@ final class LiveSandbox implements Sandbox {
         }
     }
 
-    @SuppressWarnings("FutureReturnValueIgnored") // it never fails
     private LiveSandbox(
             Engine engine,
             SandboxSpec spec,
@@ -95,18 +77,28 @@ final class LiveSandbox implements Sandbox {
         this.events = events;
         this.onGone = onGone;
         this.session = Ids.next(Ids.Kind.SESSION);
-        String id = engine.reserve(GROUP);
+        this.id = engine.reserve(GROUP);
         EventBus.Subject about = EventBus.Subject.sandbox(id, session);
         this.subject = run.map(about::withRun).orElse(about);
         reporter().emit(EventType.SANDBOX_CREATED, "", this::createdData);
-        this.handle = requested(id);
-        handle.onEnd().thenAccept(this::gone);
-        this.client = connected();
-        Transfers transfers = new Transfers(client);
-        this.files = new LiveFiles(transfers, reporter());
+        this.hosted = hosted(requested());
     }
 
-    private EngineSandbox requested(String id) {
+    private HostedSandbox hosted(EngineSandbox handle) {
+        try {
+            return new HostedSandbox(
+                    handle,
+                    new HostedSandbox.HostedSettings(
+                            0, spec.env(), spec.allowDegraded(), spec.limits()),
+                    new OwnHost(),
+                    spec.root());
+        } catch (CaissonException e) {
+            handle.destroy();
+            throw e;
+        }
+    }
+
+    private EngineSandbox requested() {
         try {
             return engine.create(
                     new EngineRequest(
@@ -115,57 +107,18 @@ final class LiveSandbox implements Sandbox {
                             spec.template(),
                             spec.limits(),
                             Optional.empty(),
-                            spec.maxLife()));
+                            spec.maxLife(),
+                            Optional.empty(),
+                            List.of(),
+                            spec.root()));
         } catch (CaissonException e) {
             reporter().emit(EventType.SANDBOX_ENDED, EndReason.ENGINE_FAILED.value(), Map::of);
             throw e;
         }
     }
 
-    private AgentClient connected() {
-        try {
-            return openClient();
-        } catch (ClosedByInterruptException e) {
-            handle.destroy();
-            throw CaissonException.of(
-                    ErrorCode.CANCELLED, "Interrupted while " + handle.id() + " was made.", e);
-        } catch (IOException e) {
-            handle.destroy();
-            throw CaissonException.of(
-                    ErrorCode.ENGINE_FAILED,
-                    "The engine's connection for " + handle.id() + " failed: " + e,
-                    e);
-        } catch (CaissonException e) {
-            handle.destroy();
-            throw e;
-        }
-    }
-
-    private AgentClient openClient() throws IOException {
-        String name = "caisson-agent-" + handle.id();
-        try {
-            return AgentClient.open(new ChannelOwner(), name, 1);
-        } catch (ClosedByInterruptException e) {
-            throw e;
-        } catch (IOException e) {
-            // The connection may have overtaken the creation, or that failed, which tells more.
-            handle.awaitCreated();
-            return AgentClient.open(new ChannelOwner(), name, 2);
-        }
-    }
-
     private void awaitReady() {
-        EngineSandbox.Ready ready = handle.awaitCreated();
-        if (!ready.degraded().isEmpty() && !spec.allowDegraded()) {
-            throw CaissonException.of(
-                            ErrorCode.UNSUPPORTED,
-                            "This host cannot do all that a sandbox needs: "
-                                    + String.join(" ", ready.degraded()))
-                    .withRemedy(
-                            "Give the host what is missing, or allow degraded operation for this"
-                                    + " sandbox.");
-        }
-        degraded = ready.degraded();
+        EngineSandbox.Ready ready = hosted.awaitReady();
         state.compareAndSet(SandboxState.CREATING, SandboxState.RUNNING);
         reporter()
                 .emit(
@@ -176,7 +129,7 @@ final class LiveSandbox implements Sandbox {
                                         "setupMicros",
                                         ready.setup().toNanos() / 1000,
                                         "degraded",
-                                        degraded));
+                                        ready.degraded()));
     }
 
     private Map<String, Object> createdData() {
@@ -194,8 +147,8 @@ final class LiveSandbox implements Sandbox {
         return data;
     }
 
-    Reporter reporter() {
-        return new Reporter(events, subject);
+    private Reporter reporter() {
+        return events.about(subject);
     }
 
     EventBus.Subject subject() {
@@ -206,7 +159,7 @@ final class LiveSandbox implements Sandbox {
 
     @Override
     public String id() {
-        return handle.id();
+        return id;
     }
 
     @Override
@@ -236,22 +189,32 @@ final class LiveSandbox implements Sandbox {
 
     @Override
     public List<String> degraded() {
-        return degraded;
+        return hosted.degraded();
     }
 
     @Override
     public LiveFiles files() {
-        return files;
+        return hosted.liveFiles();
+    }
+
+    @Override
+    public Tunnel dial(int port) {
+        return hosted.dial(port);
+    }
+
+    @Override
+    public UserInfo addUser(String name) {
+        return hosted.addUser(name);
     }
 
     @Override
     public Usage usage() {
-        return handle.usage();
+        return hosted.engine().usage();
     }
 
     @Override
     public CompletionStage<EndReason> onEnd() {
-        return LiveExec.detached(end);
+        return StreamExec.detached(end);
     }
 
     // ---- commands
@@ -261,7 +224,7 @@ final class LiveSandbox implements Sandbox {
         if (listener.equals(ExecListener.NONE)) {
             return begin(command, new Delivery.Direct(), null);
         }
-        return begin(command, new ListenerDelivery(listener, "caisson-output-" + id()), null);
+        return begin(command, SinkDelivery.telling(listener, "caisson-output-" + id()), null);
     }
 
     @Override
@@ -271,22 +234,10 @@ final class LiveSandbox implements Sandbox {
     }
 
     private Exec begin(ExecSpec command, Delivery delivery, @Nullable PipeDelivery pipes) {
-        String id = Ids.next(Ids.Kind.EXEC);
-        Reporter reporter = new Reporter(events, subject.withExec(id));
-        ExecStream.Options options =
-                new ExecStream.Options(
-                        command.capture(),
-                        command.outputLimit().orElse(spec.limits().outputLimit()).bytes(),
-                        command.onOutputLimit().orElse(spec.limits().onOutputLimit())
-                                == dev.caisson.api.OnOutputLimit.KILL,
-                        degraded);
-        ExecStream stream =
-                new ExecStream(
-                        client,
-                        startMessage(id, command),
-                        options,
-                        delivery,
-                        new ExecEvents(reporter));
+        hosted.checkUser(command);
+        checkNotPaused();
+        String exec = Ids.next(Ids.Kind.EXEC);
+        Reporter reporter = events.about(subject.withExec(exec));
         reporter.emit(
                 EventType.EXEC_STARTED,
                 "",
@@ -294,55 +245,79 @@ final class LiveSandbox implements Sandbox {
                         Map.of(
                                 "argv", command.argv(),
                                 "cwd", command.cwd(),
-                                "uid", (long) command.user().uid()));
-        stream.begin();
-        return new LiveExec(id, stream, reporter, pipes);
+                                "uid", (long) command.user().uid(),
+                                "user", command.user().label()));
+        return new LiveExec(hosted.begin(exec, command, delivery, new ExecEvents(reporter)), pipes);
     }
 
-    private ExecStart startMessage(String id, ExecSpec command) {
-        ExecStart.Builder start =
-                ExecStart.newBuilder()
-                        .setExec(id)
-                        .setCwd(ByteString.copyFrom(Names.unescape(command.cwd())))
-                        .setUid(command.user().uid())
-                        .setGid(command.user().gid())
-                        .setTimeoutMillis(
-                                command.timeout().orElse(spec.limits().timeout()).toMillis())
-                        .setGraceMillis(command.grace().toMillis())
-                        .setOverflow(
-                                switch (command.overflow()) {
-                                    case WAIT -> dev.caisson.wire.agent.Overflow.OVERFLOW_BLOCK;
-                                    case DROP -> dev.caisson.wire.agent.Overflow.OVERFLOW_DROP;
-                                })
-                        .setStdinOpen(command.stdin())
-                        .setLinger(command.linger())
-                        .setOpenFiles(spec.limits().openFiles());
-        command.argv().forEach(argument -> start.addArgv(ByteString.copyFromUtf8(argument)));
-        Map<String, String> env = new LinkedHashMap<>(BASE_ENV);
-        env.putAll(spec.env());
-        env.putAll(command.env());
-        env.forEach((name, value) -> start.addEnv(ByteString.copyFromUtf8(name + "=" + value)));
-        return start.build();
+    private void checkNotPaused() {
+        SandboxState now = state.get();
+        if (now == SandboxState.PAUSED || now == SandboxState.PAUSING) {
+            throw CaissonException.of(ErrorCode.INVALID_STATE, "The sandbox " + id + " is paused.")
+                    .withRemedy("Resume it first.");
+        }
     }
 
-    private static final Map<String, String> BASE_ENV =
-            Map.of(
-                    "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-                    "HOME", "/home/sandbox",
-                    "LANG", "C.UTF-8");
+    // ---- pauses
+
+    @Override
+    public void pause() {
+        change(
+                SandboxState.RUNNING,
+                SandboxState.PAUSING,
+                SandboxState.PAUSED,
+                EventType.SANDBOX_PAUSED,
+                hosted.engine()::freeze);
+    }
+
+    @Override
+    public void resume() {
+        change(
+                SandboxState.PAUSED,
+                SandboxState.RESUMING,
+                SandboxState.RUNNING,
+                EventType.SANDBOX_RESUMED,
+                hosted.engine()::thaw);
+    }
+
+    /** Does nothing when it is in the wanted state. */
+    private void change(
+            SandboxState from,
+            SandboxState through,
+            SandboxState to,
+            EventType told,
+            Runnable change) {
+        pausing.lock();
+        try {
+            if (state.get() == to) {
+                return;
+            }
+            if (!state.compareAndSet(from, through)) {
+                throw CaissonException.of(
+                        ErrorCode.SANDBOX_ENDED, "The sandbox " + id + " has ended.");
+            }
+            boolean done = false;
+            try {
+                change.run();
+                done = true;
+            } finally {
+                state.compareAndSet(through, done ? to : from);
+            }
+            reporter().emit(told, "", Map::of);
+        } finally {
+            pausing.unlock();
+        }
+    }
 
     // ---- the end
 
     /** Ends it for a reason, once. */
     void end(EndReason reason) {
-        wantedEnd.compareAndSet(null, reason);
         SandboxState before =
                 state.getAndUpdate(now -> now == SandboxState.ENDED ? now : SandboxState.ENDING);
-        if (before == SandboxState.ENDED) {
-            return;
+        if (before != SandboxState.ENDED) {
+            hosted.destroy(reason);
         }
-        client.close();
-        handle.destroy();
     }
 
     boolean ended() {
@@ -356,71 +331,34 @@ final class LiveSandbox implements Sandbox {
         end(EndReason.DELETED);
     }
 
-    private void gone(EngineSandbox.Ended ended) {
-        EndReason wanted = wantedEnd.get();
-        EndReason reason =
-                ended.reason() == EndReason.DELETED && wanted != null ? wanted : ended.reason();
-        state.set(reason == EndReason.LOST ? SandboxState.LOST : SandboxState.ENDED);
-        if (client != null) {
-            client.close(
-                    CaissonException.of(
-                            ErrorCode.SANDBOX_ENDED,
-                            "The sandbox " + handle.id() + " has ended: " + reason.value() + "."));
-        }
-        reporter()
-                .emit(
-                        EventType.SANDBOX_ENDED,
-                        reason.value(),
-                        () -> {
-                            Map<String, Object> data =
-                                    new HashMap<>(LiveExec.usageData(ended.usage()));
-                            data.put("detail", ended.detail());
-                            return data;
-                        });
-        onGone.accept(this);
-        end.complete(reason);
-    }
-
-    /** Connects, and tells what happens to the channel. */
-    private final class ChannelOwner implements AgentClient.Owner {
+    /** Turns what happens into states and events. */
+    private final class OwnHost implements HostedSandbox.Host {
         @Override
-        public DataLink connect(long epoch) throws IOException {
-            return handle.connect(epoch);
+        public void ended(EngineSandbox.Ended ended) {
+            EndReason reason = ended.reason();
+            state.set(reason == EndReason.LOST ? SandboxState.LOST : SandboxState.ENDED);
+            reporter(Optional.empty())
+                    .emit(
+                            EventType.SANDBOX_ENDED,
+                            reason.value(),
+                            () -> {
+                                Map<String, Object> data =
+                                        new HashMap<>(LiveExec.usageData(ended.usage()));
+                                data.put("detail", ended.detail());
+                                return data;
+                            });
+            onGone.accept(LiveSandbox.this);
+            end.complete(reason);
         }
 
         @Override
-        public void lost(String cause) {
-            reporter().emit(EventType.CONNECTION_LOST, "", () -> Map.of("cause", cause));
+        public Reporter reporter(Optional<String> exec) {
+            return events.about(exec.map(subject::withExec).orElse(subject));
         }
 
         @Override
-        public void resumed(long epoch) {
-            reporter().emit(EventType.CONNECTION_RESUMED, "", () -> Map.of("epoch", epoch));
-        }
-
-        @Override
-        public void broken(CaissonException cause) {
-            if (state.get() == SandboxState.RUNNING || state.get() == SandboxState.CREATING) {
-                Thread.ofVirtual().name("caisson-end-" + handle.id()).start(() -> endBroken(cause));
-            }
-        }
-
-        /**
-         * A sandbox that ended by itself says why on another connection, which may be slower than
-         * this one.
-         */
-        private void endBroken(CaissonException cause) {
-            if (cause.code() == ErrorCode.SANDBOX_ENDED) {
-                try {
-                    end.get(ENGINES_WORD_SECONDS, TimeUnit.SECONDS);
-                    return;
-                } catch (InterruptedException e) {
-                    Thread.currentThread().interrupt();
-                } catch (ExecutionException | TimeoutException e) {
-                    // The engine says nothing: it is ended here.
-                }
-            }
-            end(EndReason.ENGINE_FAILED);
+        public boolean outlives() {
+            return false;
         }
     }
 }

@@ -1,7 +1,8 @@
 package dev.caisson.core;
 
 import com.google.protobuf.ByteString;
-import dev.caisson.api.Limit;
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ExecResult;
 import dev.caisson.api.OutputFd;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
@@ -31,21 +32,26 @@ final class PipeDelivery implements Delivery {
     }
 
     @Override
-    public void started(long pid) {}
-
-    @Override
-    public void output(OutputFd fd, ByteString data) {
-        (fd == OutputFd.STDOUT ? stdout : stderr).put(data);
+    public void output(long seq, OutputFd fd, long offset, ByteString data) {
+        (fd == OutputFd.STDERR ? stderr : stdout).put(data);
     }
 
     @Override
-    public void gap(OutputFd fd, long bytes) {}
+    public void ended(long seq, ExecResult result, Runnable completion) {
+        over(completion);
+    }
 
     @Override
-    public void limitHit(Limit limit) {}
+    public void failed(CaissonException cause, Runnable completion) {
+        over(completion);
+    }
 
     @Override
-    public void ended(Runnable completion) {
+    public void abandoned(Runnable completion) {
+        over(completion);
+    }
+
+    private void over(Runnable completion) {
         stdout.end();
         stderr.end();
         completion.run();

@@ -52,7 +52,7 @@ final class Runner {
 
     RunResult run() {
         Plan plan = plan();
-        LiveSandbox.Reporter reporter = new LiveSandbox.Reporter(events, EventBus.Subject.run(id));
+        Reporter reporter = events.about(EventBus.Subject.run(id));
         reporter.emit(EventType.RUN_STARTED, "", Map::of);
         LiveSandbox sandbox;
         try {
@@ -75,8 +75,7 @@ final class Runner {
             throw told;
         } finally {
             sandbox.end(reason);
-            new LiveSandbox.Reporter(events, sandbox.subject())
-                    .emit(EventType.RUN_ENDED, word, Map::of);
+            events.about(sandbox.subject()).emit(EventType.RUN_ENDED, word, Map::of);
         }
     }
 

@@ -42,9 +42,28 @@ final class StdinStream extends OutputStream {
     private boolean closed; // guarded by lock: by the caller
     private boolean ended; // guarded by lock: nobody will read any more
 
+    /** Guarded by lock: what an earlier client of the exec may have sent at most. */
+    private long before;
+
     StdinStream(AgentClient client, long stream) {
         this.client = client;
         this.stream = stream;
+    }
+
+    /**
+     * Of an exec that an earlier client started; writers wait until the agent has told where it is.
+     *
+     * @param first number of the first byte that will be written; what the agent has of them is
+     *     skipped
+     */
+    static StdinStream adopted(AgentClient client, long stream, long first) {
+        StdinStream stdin = new StdinStream(client, stream);
+        stdin.next = first;
+        stdin.received = first;
+        stdin.limit = first;
+        stdin.before = Long.MAX_VALUE;
+        stdin.suspended = true;
+        return stdin;
     }
 
     @Override
@@ -63,10 +82,12 @@ final class StdinStream extends OutputStream {
                 long room = Math.min(limit - next, received + MAX_KEPT - next);
                 int size = (int) Math.min(Math.min(length - done, CHUNK), room);
                 Chunk chunk = new Chunk(next, ByteString.copyFrom(bytes, offset + done, size));
-                kept.add(chunk);
                 next += size;
                 done += size;
-                send(chunk);
+                if (chunk.end() > received) {
+                    kept.add(chunk);
+                    send(chunk);
+                }
             } finally {
                 lock.unlock();
             }
@@ -108,7 +129,10 @@ final class StdinStream extends OutputStream {
         client.send(
                 ClientFrame.newBuilder()
                         .setStream(stream)
-                        .setStdinData(StdinData.newBuilder().setOffset(next).setEof(true))
+                        .setStdinData(
+                                StdinData.newBuilder()
+                                        .setOffset(Math.max(next, received))
+                                        .setEof(true))
                         .build());
     }
 
@@ -131,7 +155,7 @@ final class StdinStream extends OutputStream {
     void credit(StdinCredit credit) throws ProtocolException {
         lock.lock();
         try {
-            if (Long.compareUnsigned(credit.getReceived(), next) > 0) {
+            if (Long.compareUnsigned(credit.getReceived(), Math.max(next, before)) > 0) {
                 throw new ProtocolException(
                         "The agent received more standard input than was sent.");
             }
@@ -159,11 +183,14 @@ final class StdinStream extends OutputStream {
     void resumed(long agentReceived) throws ProtocolException {
         lock.lock();
         try {
-            if (agentReceived < received || agentReceived > next) {
+            if (agentReceived < received || agentReceived > Math.max(next, before)) {
                 throw new ProtocolException(
                         "The agent is at "
                                 + Long.toUnsignedString(agentReceived)
                                 + " of standard input, which cannot be.");
+            }
+            if (before == Long.MAX_VALUE) {
+                before = agentReceived;
             }
             received = agentReceived;
             drop();

@@ -1,36 +1,34 @@
 package dev.caisson.core;
 
 import com.google.protobuf.ByteString;
-import com.google.protobuf.CodedOutputStream;
-import com.google.protobuf.WireFormat;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
-import dev.caisson.wire.agent.Ack;
+import dev.caisson.api.Tunnel;
+import dev.caisson.api.User;
+import dev.caisson.api.UserInfo;
+import dev.caisson.api.Watch;
+import dev.caisson.api.WatchListener;
 import dev.caisson.wire.agent.AgentFrame;
 import dev.caisson.wire.agent.Cancel;
 import dev.caisson.wire.agent.ClientFrame;
 import dev.caisson.wire.agent.FileChange;
-import dev.caisson.wire.agent.FileData;
 import dev.caisson.wire.agent.FileEntry;
 import dev.caisson.wire.agent.FileGet;
 import dev.caisson.wire.agent.FileList;
 import dev.caisson.wire.agent.FilePut;
+import dev.caisson.wire.agent.FileStat;
+import dev.caisson.wire.agent.UserAdd;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
-import org.jspecify.annotations.Nullable;
 
 /**
- * File transfers, listings and changes on the data channel. They do not survive a broken
- * connection.
+ * What a client does through the agent besides running commands: files, listings, changes,
+ * connections, watches, users. Only watches survive a broken connection.
  */
 final class Transfers {
     /** Most data bytes in one frame. */
@@ -38,8 +36,7 @@ final class Transfers {
 
     private static final long FIRST_LIMIT = 1 << 20;
     private static final long MAX_LIST_BYTES = 64 << 20;
-    private static final int MAX_PIECES = 16 << 10;
-    private static final int FILE_DATA_FIELD = ClientFrame.FILE_DATA_FIELD_NUMBER;
+    private static final int MAX_PORT = 65_535;
 
     private final AgentClient client;
 
@@ -70,10 +67,7 @@ final class Transfers {
         private final long number = client.newStream();
         private final String name;
         private final CompletableFuture<Long> done = new CompletableFuture<>();
-        private final ReentrantLock lock = new ReentrantLock();
-        private final Condition changed = lock.newCondition();
-        private long limit = FIRST_LIMIT; // guarded by lock
-        private long sent; // of the writing thread
+        private final Outflow out = new Outflow(client, number, FIRST_LIMIT);
         private volatile boolean finished; // written by the writing thread
 
         Put(String name) {
@@ -82,55 +76,30 @@ final class Transfers {
 
         /** Sends the rest of a buffer, best a direct one; waits for credit. */
         void write(ByteBuffer data) {
-            int end = data.limit();
-            while (data.hasRemaining()) {
-                int size = (int) Math.min(Math.min(CHUNK, data.remaining()), room());
-                data.limit(data.position() + size);
-                if (!client.send(prefix(number, size), data)) {
-                    // The reading thread fails this stream; that is what the caller is told.
-                    Transfers.join(done);
-                }
-                data.limit(end);
-                sent += size;
-            }
-        }
-
-        private long room() {
-            lock.lock();
             try {
-                while (sent >= limit && !done.isDone()) {
-                    changed.await();
-                }
-                if (done.isDone()) {
+                if (!out.write(data)) {
+                    // Without a connection the reading thread fails this stream.
                     Transfers.join(done);
                     throw CaissonException.of(
                             ErrorCode.ENGINE_FAILED, name + " was finished before its end.");
                 }
-                return limit - sent;
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 throw CaissonException.of(
                         ErrorCode.CANCELLED, "Interrupted while " + name + " was written.", e);
-            } finally {
-                lock.unlock();
             }
         }
 
         /** Says that all was sent; the result waits for the agent. */
         CompletableFuture<Long> finish() {
             finished = true;
-            client.send(
-                    ClientFrame.newBuilder()
-                            .setStream(number)
-                            .setFileData(FileData.newBuilder().setLast(true))
-                            .build());
+            out.end();
             return done;
         }
 
         @Override
         public void close() {
             if (!finished && !done.isDone()) {
-                client.forget(number);
                 cancel(number);
             }
         }
@@ -138,19 +107,11 @@ final class Transfers {
         @Override
         public void frame(AgentFrame frame) {
             switch (frame.getBodyCase()) {
-                case FILE_CREDIT -> {
-                    lock.lock();
-                    try {
-                        limit = Math.max(limit, Wire.positive(frame.getFileCredit().getLimit()));
-                        changed.signalAll();
-                    } finally {
-                        lock.unlock();
-                    }
-                }
+                case FILE_CREDIT -> out.grant(frame.getFileCredit().getLimit());
                 case FILE_DONE -> {
                     client.forget(number);
                     done.complete(Wire.positive(frame.getFileDone().getBytes()));
-                    wake();
+                    out.stop();
                 }
                 case ERROR -> {
                     client.forget(number);
@@ -163,54 +124,18 @@ final class Transfers {
         @Override
         public void fail(CaissonException cause) {
             done.completeExceptionally(cause);
-            wake();
-        }
-
-        private void wake() {
-            lock.lock();
-            try {
-                changed.signalAll();
-            } finally {
-                lock.unlock();
-            }
+            out.stop();
         }
     }
 
-    private void cancel(long number) {
+    /** Forgets a stream and tells the agent to. */
+    void cancel(long number) {
+        client.forget(number);
         client.send(
                 ClientFrame.newBuilder()
                         .setStream(number)
                         .setCancel(Cancel.getDefaultInstance())
                         .build());
-    }
-
-    /**
-     * The body of a {@code FileData} frame up to its data, which the writer sends without a copy.
-     */
-    private static byte[] prefix(long number, int size) {
-        int inner =
-                CodedOutputStream.computeTagSize(FileData.DATA_FIELD_NUMBER)
-                        + CodedOutputStream.computeUInt32SizeNoTag(size)
-                        + size;
-        int length =
-                CodedOutputStream.computeUInt64Size(ClientFrame.STREAM_FIELD_NUMBER, number)
-                        + CodedOutputStream.computeTagSize(FILE_DATA_FIELD)
-                        + CodedOutputStream.computeUInt32SizeNoTag(inner)
-                        + inner
-                        - size;
-        byte[] bytes = new byte[length];
-        CodedOutputStream out = CodedOutputStream.newInstance(bytes);
-        try {
-            out.writeUInt64(ClientFrame.STREAM_FIELD_NUMBER, number);
-            out.writeTag(FILE_DATA_FIELD, WireFormat.WIRETYPE_LENGTH_DELIMITED);
-            out.writeUInt32NoTag(inner);
-            out.writeTag(FileData.DATA_FIELD_NUMBER, WireFormat.WIRETYPE_LENGTH_DELIMITED);
-            out.writeUInt32NoTag(size);
-            out.checkNoSpaceLeft();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-        return bytes;
     }
 
     // ---- reading
@@ -222,6 +147,10 @@ final class Transfers {
      * @param window bytes that may be on their way
      */
     Get get(ByteString path, String name, long length, long window) {
+        return get(path, name, 0, length, window);
+    }
+
+    Get get(ByteString path, String name, long offset, long length, long window) {
         Get get = new Get(name, window);
         client.register(get.number, get);
         client.send(
@@ -230,6 +159,7 @@ final class Transfers {
                         .setFileGet(
                                 FileGet.newBuilder()
                                         .setPath(path)
+                                        .setOffset(offset)
                                         .setLength(length)
                                         .setCreditBytes(window))
                         .build());
@@ -240,74 +170,33 @@ final class Transfers {
     final class Get implements AgentClient.Stream, AutoCloseable {
         private final long number = client.newStream();
         private final String name;
-        private final long window;
-        private final ReentrantLock lock = new ReentrantLock();
-        private final Condition changed = lock.newCondition();
-        private final ArrayDeque<ByteString> queue = new ArrayDeque<>(); // guarded by lock
-        private long granted; // guarded by lock
-        private long received; // guarded by lock
-        private boolean last; // guarded by lock
-        private @Nullable CaissonException failure; // guarded by lock
-        private long taken; // of the taking thread: since the last grant
+        private final Inflow in;
 
         Get(String name, long window) {
             this.name = name;
-            this.window = window;
-            this.granted = window;
+            this.in = new Inflow(client, number, window);
         }
 
         /** The next bytes, empty at the end; waits for them. */
         ByteString next() {
-            grant();
-            lock.lock();
             try {
-                while (queue.isEmpty() && !last && failure == null) {
-                    changed.await();
-                }
-                if (queue.isEmpty()) {
-                    if (failure != null) {
-                        throw failure;
-                    }
-                    return ByteString.EMPTY;
-                }
-                ByteString data = queue.removeFirst();
-                taken += data.size();
-                return data;
+                return in.next();
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 throw CaissonException.of(
                         ErrorCode.CANCELLED, "Interrupted while " + name + " was read.", e);
-            } finally {
-                lock.unlock();
             }
-        }
-
-        private void grant() {
-            if (taken < window / 4) {
-                return;
-            }
-            long more = taken;
-            taken = 0;
-            lock.lock();
-            try {
-                if (last) {
-                    return;
-                }
-                granted += more;
-            } finally {
-                lock.unlock();
-            }
-            client.send(
-                    ClientFrame.newBuilder()
-                            .setStream(number)
-                            .setAck(Ack.newBuilder().setCreditBytes(more))
-                            .build());
         }
 
         @Override
         public void frame(AgentFrame frame) throws IOException {
             switch (frame.getBodyCase()) {
-                case FILE_DATA -> data(frame.getFileData());
+                case FILE_DATA -> {
+                    in.data(frame.getFileData());
+                    if (frame.getFileData().getLast()) {
+                        client.forget(number);
+                    }
+                }
                 case ERROR -> {
                     client.forget(number);
                     fail(AgentErrors.exception(frame.getError(), name, false));
@@ -316,49 +205,14 @@ final class Transfers {
             }
         }
 
-        private void data(FileData data) throws IOException {
-            lock.lock();
-            try {
-                received += data.getData().size();
-                if (received > granted || queue.size() >= MAX_PIECES) {
-                    throw new ProtocolException(
-                            "The agent sent more of a file than it was granted.");
-                }
-                if (!data.getData().isEmpty()) {
-                    queue.add(data.getData());
-                }
-                last = data.getLast();
-                changed.signalAll();
-            } finally {
-                lock.unlock();
-            }
-            if (data.getLast()) {
-                client.forget(number);
-            }
-        }
-
         @Override
         public void fail(CaissonException cause) {
-            lock.lock();
-            try {
-                failure = cause;
-                changed.signalAll();
-            } finally {
-                lock.unlock();
-            }
+            in.fail(cause);
         }
 
         @Override
         public void close() {
-            boolean open;
-            lock.lock();
-            try {
-                open = !last && failure == null;
-            } finally {
-                lock.unlock();
-            }
-            if (open) {
-                client.forget(number);
+            if (in.open()) {
                 cancel(number);
             }
         }
@@ -371,7 +225,7 @@ final class Transfers {
 
     /** Lists a folder; the result waits. */
     CompletableFuture<Listing> list(ByteString path, String name, boolean recursive, int max) {
-        ListStream list = new ListStream(name, max);
+        ListStream list = new ListStream(name, max, false);
         client.register(list.number, list);
         client.send(
                 ClientFrame.newBuilder()
@@ -385,17 +239,36 @@ final class Transfers {
         return list.done;
     }
 
+    /** One entry, links not followed; its path is empty. */
+    CompletableFuture<Listing> stat(ByteString path, String name) {
+        ListStream list = new ListStream(name, 1, true);
+        client.register(list.number, list);
+        client.send(
+                ClientFrame.newBuilder()
+                        .setStream(list.number)
+                        .setFileStat(FileStat.newBuilder().setPath(path))
+                        .build());
+        return list.done;
+    }
+
     private final class ListStream implements AgentClient.Stream {
         private final long number = client.newStream();
         private final String name;
         private final int max;
+        private final boolean single;
         private final CompletableFuture<Listing> done = new CompletableFuture<>();
         private final List<FileEntry> entries = new ArrayList<>(); // of the reading thread
         private long bytes; // of the reading thread
 
-        ListStream(String name, int max) {
+        /**
+         * A listing on its way.
+         *
+         * @param single whether the first answer is the last
+         */
+        ListStream(String name, int max, boolean single) {
             this.name = name;
             this.max = max;
+            this.single = single;
         }
 
         @Override
@@ -405,7 +278,7 @@ final class Transfers {
                     for (FileEntry entry : frame.getFileEntries().getEntriesList()) {
                         add(entry);
                     }
-                    if (frame.getFileEntries().getLast()) {
+                    if (single || frame.getFileEntries().getLast()) {
                         client.forget(number);
                         done.complete(
                                 new Listing(
@@ -428,6 +301,76 @@ final class Transfers {
                 throw new ProtocolException("A listing is longer than was asked for.");
             }
             entries.add(entry);
+        }
+
+        @Override
+        public void fail(CaissonException cause) {
+            done.completeExceptionally(cause);
+        }
+    }
+
+    // ---- what else goes over the channel
+
+    /** Connects to a TCP port inside; returns when it is connected. */
+    Tunnel dial(int port) {
+        if (port < 1 || port > MAX_PORT) {
+            throw CaissonException.invalid(
+                    "port", "A port is 1 to " + MAX_PORT + ", not " + port + ".");
+        }
+        TunnelStream tunnel = new TunnelStream(client, this, port);
+        tunnel.open();
+        return tunnel;
+    }
+
+    /** Watches a folder; returns when it is watched. */
+    Watch watch(ByteString path, String name, boolean recursive, WatchListener listener) {
+        WatchStream watch = new WatchStream(client, this, path, name, recursive, listener);
+        watch.open();
+        return watch;
+    }
+
+    /** Makes a user inside. */
+    UserInfo addUser(String name) {
+        String checked = User.named(name).label();
+        UserStream user = new UserStream("Making the user " + checked);
+        client.register(user.number, user);
+        client.send(
+                ClientFrame.newBuilder()
+                        .setStream(user.number)
+                        .setUserAdd(UserAdd.newBuilder().setName(ByteString.copyFromUtf8(checked)))
+                        .build());
+        return join(user.done);
+    }
+
+    private final class UserStream implements AgentClient.Stream {
+        private final long number = client.newStream();
+        private final String name;
+        private final CompletableFuture<UserInfo> done = new CompletableFuture<>();
+
+        UserStream(String name) {
+            this.name = name;
+        }
+
+        @Override
+        public void frame(AgentFrame frame) {
+            switch (frame.getBodyCase()) {
+                case USER_INFO -> {
+                    client.forget(number);
+                    dev.caisson.wire.agent.UserInfo info = frame.getUserInfo();
+                    done.complete(
+                            new UserInfo(
+                                    Names.escape(info.getName()),
+                                    info.getUid(),
+                                    info.getGid(),
+                                    Names.escape(info.getHome()),
+                                    Names.escape(info.getShell())));
+                }
+                case ERROR -> {
+                    client.forget(number);
+                    fail(AgentErrors.exception(frame.getError(), name, false));
+                }
+                default -> {}
+            }
         }
 
         @Override

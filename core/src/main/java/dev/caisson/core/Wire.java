@@ -6,6 +6,7 @@ import dev.caisson.api.FileType;
 import dev.caisson.api.Limit;
 import dev.caisson.api.OutputFd;
 import dev.caisson.api.Usage;
+import dev.caisson.api.WatchKind;
 import java.time.Duration;
 
 /**
@@ -53,6 +54,17 @@ final class Wire {
             case FILE_TYPE_SOCKET -> FileType.SOCKET;
             case FILE_TYPE_DEVICE -> FileType.DEVICE;
             case FILE_TYPE_UNKNOWN, UNRECOGNIZED -> FileType.UNKNOWN;
+        };
+    }
+
+    static WatchKind kind(dev.caisson.wire.agent.WatchKind kind) {
+        return switch (kind) {
+            case WATCH_CREATED -> WatchKind.CREATED;
+            case WATCH_WRITTEN -> WatchKind.WRITTEN;
+            case WATCH_REMOVED -> WatchKind.REMOVED;
+            case WATCH_RENAMED -> WatchKind.RENAMED;
+            case WATCH_ATTRIBUTES -> WatchKind.ATTRIBUTES;
+            case WATCH_UNKNOWN, UNRECOGNIZED -> WatchKind.UNKNOWN;
         };
     }
 

@@ -185,7 +185,7 @@ class AgentClientFuzzTest {
     private static void endsEverything(byte[] script) throws Exception {
         ScriptedChannel channel = new ScriptedChannel(script);
         OneConnection owner = new OneConnection(channel);
-        try (AgentClient client = AgentClient.open(owner, "fuzz", 1)) {
+        try (AgentClient client = AgentClient.open(owner, "fuzz", 1, 0)) {
             ExecStream exec =
                     new ExecStream(
                             client,
@@ -193,7 +193,7 @@ class AgentClientFuzzTest {
                                     .addArgv(ByteString.copyFromUtf8("x"))
                                     .setStdinOpen(true)
                                     .build(),
-                            new ExecStream.Options(true, CAPTURE, true, List.of()),
+                            new ExecStream.Options(true, CAPTURE, true, List.of(), false),
                             new Delivery.Direct(),
                             new ExecStream.Observer() {});
             exec.begin();

@@ -1,6 +1,8 @@
 package dev.caisson.core;
 
+import dev.caisson.api.CaissonException;
 import dev.caisson.api.EndReason;
+import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Tier;
 import dev.caisson.api.Usage;
 import dev.caisson.testkit.FakeAgent;
@@ -29,6 +31,7 @@ final class FakeEngine implements Engine {
     private final Path folder;
     private volatile @Nullable Consumer<SocketChannel> service;
     volatile List<String> degraded = List.of();
+    volatile boolean frozen;
 
     FakeEngine() {
         try {
@@ -40,6 +43,14 @@ final class FakeEngine implements Engine {
 
     void service(Consumer<SocketChannel> other) {
         service = other;
+    }
+
+    /** A handle of a sandbox that was made before. */
+    private FakeSandbox again(String id) {
+        if (!sockets.contains(folder.resolve(id))) {
+            throw CaissonException.of(ErrorCode.NOT_FOUND, "There is no sandbox " + id + ".");
+        }
+        return new FakeSandbox(id, UnixDomainSocketAddress.of(folder.resolve(id)));
     }
 
     /** The first sandbox has {@link #agent}, later ones have agents with its programs and files. */
@@ -90,7 +101,7 @@ final class FakeEngine implements Engine {
 
     @Override
     public Capabilities capabilities() {
-        return new Capabilities(false, false, false);
+        return new Capabilities(true, false, false);
     }
 
     @Override
@@ -110,7 +121,7 @@ final class FakeEngine implements Engine {
 
     @Override
     public EngineSandbox attach(String sandbox) {
-        return open(sandbox);
+        return again(sandbox);
     }
 
     @Override
@@ -136,6 +147,16 @@ final class FakeEngine implements Engine {
         FakeSandbox(String id, UnixDomainSocketAddress address) {
             this.id = id;
             this.address = address;
+        }
+
+        @Override
+        public void freeze() {
+            frozen = true;
+        }
+
+        @Override
+        public void thaw() {
+            frozen = false;
         }
 
         void end(EndReason reason) {

@@ -365,4 +365,61 @@ class SandboxTest {
         sandbox.files().write("big", content);
         assertThat(sandbox.files().read("big")).isEqualTo(content);
     }
+
+    @Test
+    void pausesAndGoesOn() {
+        sandbox.pause();
+        sandbox.pause();
+        assertThat(engine.frozen).isTrue();
+        assertThat(sandbox.state()).isEqualTo(SandboxState.PAUSED);
+        assertThatThrownBy(() -> sandbox.exec("true"))
+                .isInstanceOfSatisfying(
+                        CaissonException.class,
+                        e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_STATE));
+        sandbox.files().write("a", "while it is paused");
+        sandbox.resume();
+        sandbox.resume();
+        assertThat(engine.frozen).isFalse();
+        assertThat(sandbox.state()).isEqualTo(SandboxState.RUNNING);
+        assertThat(sandbox.exec("true").succeeded()).isTrue();
+        assertThat(events.stream().map(Event::type))
+                .containsOnlyOnce(EventType.SANDBOX_PAUSED, EventType.SANDBOX_RESUMED);
+        sandbox.close();
+        assertThatThrownBy(sandbox::pause).isInstanceOf(CaissonException.class);
+    }
+
+    @Test
+    void capturesATerminalAsStandardOutput() throws Exception {
+        engine.agent.program(
+                "tty",
+                exec -> {
+                    exec.write(dev.caisson.wire.agent.OutputFd.PTY, exec.readAll());
+                    return exec.start().getPty().getCols();
+                });
+        ExecSpec spec = ExecSpec.of("tty").withPty(new dev.caisson.api.PtySize(24, 80));
+        Exec exec = sandbox.start(spec);
+        exec.resize(25, 81);
+        exec.stdin().write("typed".getBytes(StandardCharsets.UTF_8));
+        exec.stdin().close();
+        assertThat(exec.await().stdout().text()).isEqualTo("typed");
+        assertThat(exec.await().exitCode()).hasValue(80);
+        Exec piped = sandbox.pipe(spec);
+        piped.stdin().write("again".getBytes(StandardCharsets.UTF_8));
+        piped.stdin().close();
+        assertThat(piped.stdout().readAllBytes()).asString().isEqualTo("again");
+        assertThatThrownBy(() -> sandbox.start(ExecSpec.of("true")).resize(1, 1))
+                .isInstanceOf(CaissonException.class);
+    }
+
+    @Test
+    void refusesRootUnlessTheSandboxAllowsIt() {
+        ExecSpec spec = ExecSpec.of("true").withUser(dev.caisson.api.User.ROOT);
+        assertThatThrownBy(() -> sandbox.exec(spec))
+                .isInstanceOfSatisfying(
+                        CaissonException.class,
+                        e -> assertThat(e.code()).isEqualTo(ErrorCode.POLICY_DENIED));
+        try (Sandbox rooted = caisson.create(SandboxSpec.defaults().withRoot(true))) {
+            assertThat(rooted.exec(spec).succeeded()).isTrue();
+        }
+    }
 }

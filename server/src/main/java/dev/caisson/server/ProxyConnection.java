@@ -3,7 +3,7 @@ package dev.caisson.server;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.control.PortService;
-import dev.caisson.core.Tunnel;
+import dev.caisson.api.Tunnel;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;

@@ -1,6 +1,6 @@
 package dev.caisson.server;
 
-import dev.caisson.core.Tunnel;
+import dev.caisson.api.Tunnel;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.concurrent.CompletableFuture;

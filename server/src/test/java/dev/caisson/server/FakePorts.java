@@ -2,9 +2,9 @@ package dev.caisson.server;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
+import dev.caisson.api.Tunnel;
 import dev.caisson.control.Caller;
 import dev.caisson.control.PortService;
-import dev.caisson.core.Tunnel;
 import dev.caisson.v1.PortJson;
 import dev.caisson.v1.PortRequest;
 import java.io.IOException;

@@ -11,6 +11,7 @@ import dev.caisson.wire.agent.ExecStarted;
 import dev.caisson.wire.agent.ExecState;
 import dev.caisson.wire.agent.Hello;
 import dev.caisson.wire.agent.OutputFd;
+import dev.caisson.wire.agent.Resize;
 import dev.caisson.wire.agent.Resume;
 import dev.caisson.wire.agent.Signal;
 import dev.caisson.wire.agent.StdinCredit;
@@ -18,8 +19,11 @@ import dev.caisson.wire.agent.StdinData;
 import dev.caisson.wire.agent.StreamError;
 import dev.caisson.wire.agent.Welcome;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -27,6 +31,8 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,6 +41,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FakeAgent {
     private static final long STDIN_WINDOW = 64 << 10;
+
+    /** What an event with output counts besides its data. */
+    static final int EVENT_COST = 256;
 
     /** A program; its result is its exit code. */
     @FunctionalInterface
@@ -46,6 +55,7 @@ public final class FakeAgent {
     private final Map<String, Program> programs;
     private final FakeFiles files;
     private final AtomicLong connections = new AtomicLong();
+    private final AtomicLong violations = new AtomicLong();
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -55,6 +65,9 @@ public final class FakeAgent {
     private long budget = Long.MAX_VALUE; // guarded by lock: bytes until the next break
     private long nextBudget = Long.MAX_VALUE; // guarded by lock
     private boolean overCredit; // guarded by lock
+    private final FakeWatches watches = new FakeWatches(this);
+    private final List<Resize> sizes = new ArrayList<>(); // guarded by lock
+    private final FakePorts ports = new FakePorts(this);
 
     /** An agent with the usual programs: {@code true, false, echo, cat, bytes N}. */
     public FakeAgent() {
@@ -106,6 +119,64 @@ public final class FakeAgent {
         return files;
     }
 
+    /** Its TCP ports. */
+    public FakePorts ports() {
+        return ports;
+    }
+
+    /** Its watched folders and its users. */
+    public FakeWatches watches() {
+        return watches;
+    }
+
+    /** The sizes that clients gave to terminals. */
+    public List<Resize> sizes() {
+        return locked(() -> List.copyOf(sizes));
+    }
+
+    /** Breaks the connection now. */
+    public void cut() {
+        locked(() -> {
+            closeChannel();
+            return true;
+        });
+    }
+
+    private void closeChannel() {
+        try {
+            if (channel != null) {
+                channel.close();
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    <T> T locked(Supplier<T> action) {
+        lock.lock();
+        try {
+            return action.get();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    <T> T await(BooleanSupplier condition, Supplier<T> action) throws InterruptedException {
+        lock.lock();
+        try {
+            while (!condition.getAsBoolean()) {
+                changed.await();
+            }
+            return action.get();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    void wake() {
+        changed.signalAll();
+    }
+
     /**
      * Breaks the connection after that many more bytes to the client, and each later one after
      * {@code everyLater}.
@@ -133,6 +204,11 @@ public final class FakeAgent {
     /** How many connections there were. */
     public long connections() {
         return connections.get();
+    }
+
+    /** How often a client broke the protocol. */
+    public long violations() {
+        return violations.get();
     }
 
     /** How many execs it has not forgotten. */
@@ -171,7 +247,7 @@ public final class FakeAgent {
         try {
             if (hello.getEpoch() <= epoch) {
                 Frames.write(
-                        connection, Frames.encode(error(0, ErrorKind.ERROR_PROTOCOL, "old epoch")));
+                        connection, Frames.encode(error(0, ErrorKind.ERROR_CUT_OFF, "old epoch")));
                 return false;
             }
             if (channel != null) {
@@ -181,6 +257,8 @@ public final class FakeAgent {
             epoch = hello.getEpoch();
             channel = connection;
             execs.values().forEach(exec -> exec.attached = false);
+            watches.cancelAll();
+            ports.cancelAll();
             for (Resume resume : hello.getResumeList()) {
                 resume(resume);
             }
@@ -226,13 +304,29 @@ public final class FakeAgent {
                 case EXEC_START -> start(frame);
                 case STDIN_DATA -> stdin(frame.getStream(), frame.getStdinData());
                 case ACK -> {
-                    if (!files.ack(frame)) {
+                    if (!files.ack(frame) && !ports.ack(frame)) {
                         ack(frame.getStream(), frame.getAck());
                     }
                 }
                 case SIGNAL -> signal(frame.getStream(), frame.getSignal());
-                case FILE_PUT, FILE_DATA, FILE_GET, FILE_LIST, FILE_CHANGE, CANCEL ->
+                case FILE_DATA -> {
+                    if (!ports.data(frame)) {
                         files.handle(frame);
+                    }
+                }
+                case CANCEL -> {
+                    watches.cancel(frame.getStream());
+                    ports.cancel(frame.getStream());
+                    files.handle(frame);
+                }
+                case FILE_PUT, FILE_GET, FILE_LIST, FILE_CHANGE, FILE_STAT -> files.handle(frame);
+                case RESIZE -> {
+                    sizes.add(frame.getResize());
+                    changed.signalAll();
+                }
+                case WATCH -> watches.watch(frame);
+                case DIAL -> ports.dial(frame.getStream(), frame.getDial());
+                case USER_ADD -> watches.addUser(frame);
                 case HELLO, PING, BODY_NOT_SET -> {}
             }
         } finally {
@@ -315,6 +409,13 @@ public final class FakeAgent {
     private void ack(long stream, Ack ack) {
         FakeExec exec = execs.get(stream);
         if (exec != null) {
+            if (ack.getSeq() > exec.sentSeq) {
+                // As the real agent: it was not sent on this connection yet.
+                violations.incrementAndGet();
+                send(error(0, ErrorKind.ERROR_PROTOCOL, "event " + ack.getSeq() + " was not sent"));
+                closeChannel();
+                return;
+            }
             exec.credit += ack.getCreditBytes();
             release(exec, ack.getSeq());
             pump(exec);
@@ -323,7 +424,7 @@ public final class FakeAgent {
 
     private void release(FakeExec exec, long seq) {
         while (!exec.retained.isEmpty() && exec.retained.getFirst().getSeq() <= seq) {
-            exec.keptBytes -= exec.retained.removeFirst().getOutput().getData().size();
+            exec.keptBytes -= cost(exec.retained.removeFirst().getOutput().getData().size());
         }
         if (exec.ended && exec.retained.isEmpty()) {
             execs.remove(exec.stream);
@@ -331,10 +432,15 @@ public final class FakeAgent {
         changed.signalAll();
     }
 
+    private static int cost(int bytes) {
+        return bytes == 0 ? 0 : bytes + EVENT_COST;
+    }
+
     private void signal(long stream, Signal signal) {
         FakeExec exec = execs.get(stream);
         if (exec != null) {
             exec.signal = signal.getSignal();
+            exec.wholeSignal = signal.getWholeExec();
             if (signal.getSignal() == 9) {
                 exec.killed = signal.getReason();
             }
@@ -347,14 +453,14 @@ public final class FakeAgent {
     void output(FakeExec exec, OutputFd fd, ByteString data) throws InterruptedException {
         lock.lock();
         try {
-            while (exec.keptBytes + data.size() > exec.start.getKeptBytes()
+            while (exec.keptBytes + cost(data.size()) > exec.start.getKeptBytes()
                     && exec.killed == ExecReason.REASON_UNKNOWN
                     && !overCredit) {
                 changed.await();
             }
             AgentFrame.Builder frame = exec.output(fd, data);
             exec.offset[fd.getNumber()] += data.size();
-            exec.keptBytes += data.size();
+            exec.keptBytes += cost(data.size());
             retain(exec, frame);
         } finally {
             lock.unlock();

@@ -13,6 +13,7 @@ import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 
 /**
  * An exec of a {@link FakeAgent}, as its program sees it. All fields are guarded by the agent's
@@ -26,7 +27,7 @@ public final class FakeExec {
     final ExecStart start;
     final ArrayDeque<AgentFrame> retained = new ArrayDeque<>();
     final ByteArrayOutputStream stdin = new ByteArrayOutputStream();
-    final long[] offset = new long[2];
+    final long[] offset = new long[3];
     long lastSeq;
     long sentSeq;
     long keptBytes;
@@ -36,6 +37,7 @@ public final class FakeExec {
     boolean attached = true;
     ExecReason killed = ExecReason.REASON_UNKNOWN;
     int signal;
+    boolean wholeSignal;
 
     FakeExec(FakeAgent agent, long stream, ExecStart start) {
         this.agent = agent;
@@ -94,6 +96,16 @@ public final class FakeExec {
     /** Waits until the client kills it. */
     public void awaitKill() throws InterruptedException {
         agent.awaitKill(this);
+    }
+
+    /** Waits until a condition holds; it is asked under the agent's lock. */
+    public void await(BooleanSupplier condition) throws InterruptedException {
+        agent.await(condition, () -> true);
+    }
+
+    /** Whether the last signal was for the whole exec. */
+    public boolean wholeSignal() {
+        return wholeSignal;
     }
 
     /** The last signal that came, 0 for none. */

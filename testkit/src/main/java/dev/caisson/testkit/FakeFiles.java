@@ -113,6 +113,7 @@ public final class FakeFiles {
             case FILE_DATA -> data(stream, frame.getFileData());
             case FILE_GET -> get(stream, frame);
             case FILE_LIST -> list(stream, frame.getFileList());
+            case FILE_STAT -> stat(stream, frame.getFileStat().getPath());
             case FILE_CHANGE -> change(stream, frame.getFileChange());
             default -> {
                 incoming.remove(stream);
@@ -218,6 +219,22 @@ public final class FakeFiles {
                         .build());
     }
 
+    private void stat(long stream, ByteString path) {
+        Node node = nodes.get(path);
+        if (node == null) {
+            agent.send(FakeAgent.error(stream, ErrorKind.ERROR_NOT_FOUND, "no such file"));
+            return;
+        }
+        agent.send(
+                AgentFrame.newBuilder()
+                        .setStream(stream)
+                        .setFileEntries(
+                                FileEntries.newBuilder()
+                                        .addEntries(entry(ByteString.EMPTY, node))
+                                        .setLast(true))
+                        .build());
+    }
+
     private static boolean contains(ByteString bytes, byte wanted) {
         for (int i = 0; i < bytes.size(); i++) {
             if (bytes.byteAt(i) == wanted) {
@@ -260,6 +277,22 @@ public final class FakeFiles {
                     return;
                 }
                 nodes.put(change.getMove().getTo(), node);
+            }
+            case SET_ATTRIBUTES -> {
+                Node node = nodes.get(change.getSetAttributes().getPath());
+                if (node == null) {
+                    agent.send(FakeAgent.error(stream, ErrorKind.ERROR_NOT_FOUND, "no such file"));
+                    return;
+                }
+                nodes.put(
+                        change.getSetAttributes().getPath(),
+                        new Node(
+                                node.type(),
+                                node.content(),
+                                change.getSetAttributes().getMode(),
+                                node.stamp(),
+                                node.inode(),
+                                node.told()));
             }
             case CHANGE_NOT_SET -> {}
         }

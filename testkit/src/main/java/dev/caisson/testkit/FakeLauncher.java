@@ -3,15 +3,21 @@ package dev.caisson.testkit;
 import dev.caisson.wire.launcher.Create;
 import dev.caisson.wire.launcher.Created;
 import dev.caisson.wire.launcher.Destroyed;
+import dev.caisson.wire.launcher.Disk;
+import dev.caisson.wire.launcher.Disks;
 import dev.caisson.wire.launcher.Done;
 import dev.caisson.wire.launcher.EndReason;
 import dev.caisson.wire.launcher.Ended;
 import dev.caisson.wire.launcher.Error;
 import dev.caisson.wire.launcher.ErrorKind;
+import dev.caisson.wire.launcher.Listed;
+import dev.caisson.wire.launcher.Living;
 import dev.caisson.wire.launcher.Observed;
+import dev.caisson.wire.launcher.ObservedAll;
 import dev.caisson.wire.launcher.Reply;
 import dev.caisson.wire.launcher.Request;
 import dev.caisson.wire.launcher.Role;
+import dev.caisson.wire.launcher.Saved;
 import dev.caisson.wire.launcher.Welcome;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -22,8 +28,10 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -32,6 +40,11 @@ public final class FakeLauncher implements AutoCloseable {
     private final ServerSocketChannel server;
     private final Path socket;
     private final Map<String, FakeAgent> sandboxes = new ConcurrentHashMap<>();
+    private final Set<String> frozen = ConcurrentHashMap.newKeySet();
+    private final Set<String> busy = ConcurrentHashMap.newKeySet();
+    private final Map<String, Long> snapshots = new ConcurrentHashMap<>();
+    private final Map<String, Long> volumes = new ConcurrentHashMap<>();
+    private volatile boolean leasedOnly;
     private final List<Request> requests = new CopyOnWriteArrayList<>();
     private final List<SocketChannel> connections = new CopyOnWriteArrayList<>();
     private volatile Function<Create, @Nullable Reply> onCreate = create -> null;
@@ -144,9 +157,14 @@ public final class FakeLauncher implements AutoCloseable {
                 request != null;
                 request = Frames.read(connection, Request.parser())) {
             requests.add(request);
-            reply(connection, answer(request));
+            switch (request.getBodyCase()) {
+                case OBSERVE_ALL, LIST, LIST_SNAPSHOTS, LIST_VOLUMES -> list(connection, request);
+                default -> reply(connection, answer(request));
+            }
         }
-        sandboxes.clear();
+        if (!leasedOnly) {
+            sandboxes.clear();
+        }
     }
 
     private Reply answer(Request request) {
@@ -167,13 +185,174 @@ public final class FakeLauncher implements AutoCloseable {
                         ? error(request.getId(), ErrorKind.ERROR_NOT_FOUND, "no such sandbox")
                         : reply.setDestroyed(Destroyed.newBuilder().setSandbox(id)).build();
             }
-            case OBSERVE ->
-                    reply.setObserved(
-                                    Observed.newBuilder()
-                                            .setSandbox(request.getObserve().getSandbox()))
-                            .build();
+            case OBSERVE -> {
+                String id = request.getObserve().getSandbox();
+                yield sandboxes.containsKey(id)
+                        ? reply.setObserved(observed(id)).build()
+                        : error(request.getId(), ErrorKind.ERROR_NOT_FOUND, "no such sandbox");
+            }
+            case FREEZE -> frozen(request.getId(), request.getFreeze().getSandbox(), true);
+            case THAW -> frozen(request.getId(), request.getThaw().getSandbox(), false);
+            case SAVE -> save(request);
+            case DROP_SNAPSHOT ->
+                    drop(request.getId(), snapshots, request.getDropSnapshot().getSnapshot());
+            case MAKE_VOLUME -> makeVolume(request);
+            case DROP_VOLUME -> drop(request.getId(), volumes, request.getDropVolume().getVolume());
             default -> reply.setDone(Done.getDefaultInstance()).build();
         };
+    }
+
+    private Observed observed(String id) {
+        return Observed.newBuilder()
+                .setSandbox(id)
+                .setMemoryBytes(4096)
+                .setPids(3)
+                .setDiskUsedBytes(8192)
+                .setInodesUsed(7)
+                .setFrozen(frozen.contains(id))
+                .setIoBytes(99)
+                .build();
+    }
+
+    private Reply frozen(long id, String sandbox, boolean freeze) {
+        if (!sandboxes.containsKey(sandbox)) {
+            return error(id, ErrorKind.ERROR_NOT_FOUND, "no such sandbox");
+        }
+        if (freeze) {
+            frozen.add(sandbox);
+        } else {
+            frozen.remove(sandbox);
+        }
+        return Reply.newBuilder().setId(id).setDone(Done.getDefaultInstance()).build();
+    }
+
+    private List<Living> listed() {
+        return sandboxes.keySet().stream()
+                .map(id ->
+                        Living.newBuilder()
+                                .setSandbox(id)
+                                .setGroup("fake")
+                                .setLeased(true)
+                                .setFrozen(frozen.contains(id))
+                                .setLeaseLeftMillis(5000)
+                                .build())
+                .toList();
+    }
+
+    private Reply save(Request request) {
+        String id = request.getSave().getSnapshot();
+        if (snapshots.putIfAbsent(id, 1L << 20) != null) {
+            return error(request.getId(), ErrorKind.ERROR_EXISTS, "saved already");
+        }
+        return Reply.newBuilder()
+                .setId(request.getId())
+                .setSaved(Saved.newBuilder().setSnapshot(id).setBytes(12_345).setHeldMicros(678))
+                .build();
+    }
+
+    private Reply makeVolume(Request request) {
+        String id = request.getMakeVolume().getVolume();
+        return volumes.putIfAbsent(id, request.getMakeVolume().getDiskBytes()) != null
+                ? error(request.getId(), ErrorKind.ERROR_EXISTS, "made already")
+                : Reply.newBuilder()
+                        .setId(request.getId())
+                        .setDone(Done.getDefaultInstance())
+                        .build();
+    }
+
+    private Reply drop(long id, Map<String, Long> disks, String disk) {
+        if (busy.contains(disk)) {
+            return error(id, ErrorKind.ERROR_BUSY, "a sandbox has it");
+        }
+        return disks.remove(disk) == null
+                ? error(id, ErrorKind.ERROR_NOT_FOUND, "no such disk")
+                : Reply.newBuilder().setId(id).setDone(Done.getDefaultInstance()).build();
+    }
+
+    private static List<Disk> disks(Map<String, Long> all) {
+        return all.entrySet().stream()
+                .map(disk ->
+                        Disk.newBuilder()
+                                .setId(disk.getKey())
+                                .setDiskBytes(disk.getValue())
+                                .setAllocatedBytes(4096)
+                                .build())
+                .toList();
+    }
+
+    /** Makes a disk one that a sandbox has. */
+    public void hold(String disk) {
+        busy.add(disk);
+    }
+
+    /** Breaks the control connection; the sandboxes live on. */
+    public void cutControl() {
+        SocketChannel to = control;
+        leasedOnly = true;
+        try {
+            if (to != null) {
+                to.close();
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Lists come in parts, here of two. */
+    private static void inParts(
+            SocketChannel connection,
+            long id,
+            int count,
+            BiFunction<Integer, Integer, Reply.Builder> part)
+            throws IOException {
+        for (int at = 0; at == 0 || at < count; at += 2) {
+            reply(connection, part.apply(at, Math.min(count, at + 2)).setId(id).build());
+        }
+    }
+
+    private void list(SocketChannel connection, Request request) throws IOException {
+        long id = request.getId();
+        switch (request.getBodyCase()) {
+            case OBSERVE_ALL -> {
+                List<Observed> all = sandboxes.keySet().stream().map(this::observed).toList();
+                inParts(
+                        connection,
+                        id,
+                        all.size(),
+                        (from, to) ->
+                                Reply.newBuilder()
+                                        .setObservedAll(
+                                                ObservedAll.newBuilder()
+                                                        .addAllSandboxes(all.subList(from, to))
+                                                        .setLast(to == all.size())));
+            }
+            case LIST -> {
+                List<Living> all = listed();
+                inParts(
+                        connection,
+                        id,
+                        all.size(),
+                        (from, to) ->
+                                Reply.newBuilder()
+                                        .setListed(
+                                                Listed.newBuilder()
+                                                        .addAllLiving(all.subList(from, to))
+                                                        .setMore(to < all.size())));
+            }
+            default -> {
+                List<Disk> all = disks(request.hasListVolumes() ? volumes : snapshots);
+                inParts(
+                        connection,
+                        id,
+                        all.size(),
+                        (from, to) ->
+                                Reply.newBuilder()
+                                        .setDisks(
+                                                Disks.newBuilder()
+                                                        .addAllDisks(all.subList(from, to))
+                                                        .setMore(to < all.size())));
+            }
+        }
     }
 
     /** An error as a reply. */

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param path escaped as in the request
  * @param name last part, escaped
- * @param type {@code file, directory, symlink, fifo, socket, device}
+ * @param type {@code regular, directory, symlink, fifo, socket, device}
  * @param size bytes
  * @param mode permission bits
  * @param modifiedAt mtime

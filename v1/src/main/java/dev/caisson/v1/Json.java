@@ -9,8 +9,11 @@ import tools.jackson.core.StreamReadFeature;
 import tools.jackson.core.json.JsonFactory;
 import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.MapperFeature;
+import tools.jackson.databind.cfg.CoercionAction;
+import tools.jackson.databind.cfg.CoercionInputShape;
 import tools.jackson.databind.exc.UnrecognizedPropertyException;
 import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.type.LogicalType;
 
 /** Reads and writes the JSON forms. Thread-safe. */
 public final class Json {
@@ -37,8 +40,17 @@ public final class Json {
                                         .maxStringLength(MAX_TEXT)
                                         .build())
                         .build();
-        return JsonMapper.builder(factory)
-                .changeDefaultPropertyInclusion(
+        JsonMapper.Builder builder = JsonMapper.builder(factory);
+        if (strict) {
+            // Neither a number nor a word such as false is a text.
+            builder.withCoercionConfig(
+                    LogicalType.Textual,
+                    text ->
+                            text.setCoercion(CoercionInputShape.Boolean, CoercionAction.Fail)
+                                    .setCoercion(CoercionInputShape.Integer, CoercionAction.Fail)
+                                    .setCoercion(CoercionInputShape.Float, CoercionAction.Fail));
+        }
+        return builder.changeDefaultPropertyInclusion(
                         all -> all.withValueInclusion(JsonInclude.Include.NON_NULL))
                 .configure(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES, strict)
                 .configure(DeserializationFeature.FAIL_ON_TRAILING_TOKENS, true)

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
  * A file that came out.
  *
  * @param path below /work, escaped
- * @param type {@code file, directory, symlink, …}
+ * @param type {@code regular, directory, symlink, …}
  * @param size bytes
  * @param sha256 lower-case hex
  * @param mode permission bits

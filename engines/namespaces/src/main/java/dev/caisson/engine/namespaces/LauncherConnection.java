@@ -18,6 +18,7 @@ import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -37,14 +38,21 @@ final class LauncherConnection implements AutoCloseable {
     static final int VERSION = 1;
     static final int MAX_FRAME = 64 << 10;
 
+    /** More sandboxes or disks than a host can have. */
+    private static final int MAX_ITEMS = 1 << 20;
+
     private static final Duration GREETING = Duration.ofSeconds(10);
 
     /** Told what was not asked for; on the reading thread. */
     interface Watcher {
         void ended(Ended ended);
 
-        /** The connection is gone: so are the owned sandboxes. */
-        void lost(CaissonException cause);
+        /**
+         * The connection is gone: so are the owned sandboxes.
+         *
+         * @param closedHere whether this side closed it
+         */
+        void lost(CaissonException cause, boolean closedHere);
     }
 
     private final Path socket;
@@ -54,7 +62,9 @@ final class LauncherConnection implements AutoCloseable {
     private final Watcher watcher;
     private final Map<Long, CompletableFuture<Reply>> pending = new ConcurrentHashMap<>();
     private final AtomicLong lastId = new AtomicLong(1);
+    private final Map<Long, Reply.Builder> partial = new HashMap<>(); // of the reading thread
     private volatile @Nullable CaissonException over;
+    private volatile boolean closed;
 
     private final BlockingQueue<Outgoing> requests = new LinkedBlockingQueue<>();
     private final Thread writing;
@@ -214,7 +224,9 @@ final class LauncherConnection implements AutoCloseable {
     private static CaissonException broken(IOException e) {
         return CaissonException.of(
                         ErrorCode.ENGINE_FAILED, "The connection to the launcher broke: " + e, e)
-                .withRemedy("The launcher ended; see its log. All its sandboxes are gone.");
+                .withRemedy(
+                        "If the launcher ended, see its log: its sandboxes are gone. Else leased"
+                                + " sandboxes live until their lease ends.");
     }
 
     /**
@@ -249,13 +261,56 @@ final class LauncherConnection implements AutoCloseable {
                     }
                     continue;
                 }
-                CompletableFuture<Reply> answer = pending.remove(reply.getId());
-                if (answer != null) {
-                    answer.complete(reply);
-                }
+                collect(reply);
             }
         } catch (IOException e) {
             lose(broken(e));
+        }
+    }
+
+    /** Whether more replies to the same request follow. */
+    private static boolean more(Reply reply) {
+        return switch (reply.getBodyCase()) {
+            case OBSERVED_ALL -> !reply.getObservedAll().getLast();
+            case LISTED -> reply.getListed().getMore();
+            case DISKS -> reply.getDisks().getMore();
+            default -> false;
+        };
+    }
+
+    /** Puts the replies together that make up an answer: their lists are one. */
+    private void collect(Reply reply) throws ProtocolException {
+        if (!pending.containsKey(reply.getId())) {
+            partial.remove(reply.getId());
+            return;
+        }
+        Reply.Builder before = partial.remove(reply.getId());
+        if (before == null && !more(reply)) {
+            answer(reply);
+            return;
+        }
+        Reply.Builder all = before == null ? reply.toBuilder() : before.mergeFrom(reply);
+        if (items(all) > MAX_ITEMS) {
+            throw new ProtocolException("The launcher's list is too long.");
+        }
+        if (more(reply)) {
+            partial.put(reply.getId(), all);
+        } else {
+            answer(all.build());
+        }
+    }
+
+    private static int items(Reply.Builder reply) {
+        return reply.getObservedAll().getSandboxesCount()
+                + reply.getListed().getLivingCount()
+                + reply.getListed().getSandboxesCount()
+                + reply.getDisks().getDisksCount();
+    }
+
+    private void answer(Reply reply) {
+        CompletableFuture<Reply> answer = pending.remove(reply.getId());
+        if (answer != null) {
+            answer.complete(reply);
         }
     }
 
@@ -268,7 +323,7 @@ final class LauncherConnection implements AutoCloseable {
                 answer.completeExceptionally(cause);
             }
         });
-        watcher.lost(cause);
+        watcher.lost(cause, closed);
     }
 
     private void closeChannel() {
@@ -287,6 +342,7 @@ final class LauncherConnection implements AutoCloseable {
 
     @Override
     public void close() {
+        closed = true;
         closeChannel();
     }
 }

@@ -18,7 +18,7 @@ final class LauncherErrors {
                     case ERROR_NOT_SUPPORTED -> ErrorCode.UNSUPPORTED;
                     case ERROR_SETUP, ERROR_PROTOCOL, ERROR_UNKNOWN, UNRECOGNIZED ->
                             ErrorCode.ENGINE_FAILED;
-                    case ERROR_BUSY -> ErrorCode.NO_CAPACITY;
+                    case ERROR_BUSY -> ErrorCode.INVALID_STATE;
                 };
         CaissonException exception = CaissonException.of(code, what + ": " + error.getMessage());
         if (!error.getRemedy().isEmpty()) {

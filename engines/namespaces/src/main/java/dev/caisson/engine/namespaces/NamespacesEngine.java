@@ -1,5 +1,6 @@
 package dev.caisson.engine.namespaces;
 
+import dev.caisson.api.ByteSize;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
@@ -9,18 +10,26 @@ import dev.caisson.core.Engine;
 import dev.caisson.core.EngineRequest;
 import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.Ids;
-import dev.caisson.wire.launcher.Create;
+import dev.caisson.wire.launcher.DropSnapshot;
+import dev.caisson.wire.launcher.DropVolume;
 import dev.caisson.wire.launcher.Ended;
-import dev.caisson.wire.launcher.Limits;
+import dev.caisson.wire.launcher.ListSnapshots;
+import dev.caisson.wire.launcher.ListVolumes;
+import dev.caisson.wire.launcher.MakeVolume;
+import dev.caisson.wire.launcher.ObserveAll;
 import dev.caisson.wire.launcher.Prepare;
+import dev.caisson.wire.launcher.RenewMany;
 import dev.caisson.wire.launcher.Reply;
 import dev.caisson.wire.launcher.Request;
 import dev.caisson.wire.launcher.Welcome;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -36,9 +45,13 @@ public final class NamespacesEngine implements Engine {
     /** Ids that the launcher is told in advance, so that it can keep children ready for them. */
     private static final int AHEAD = 3;
 
+    /** Ids that fit into one request. */
+    private static final int RENEWED_AT_ONCE = 1000;
+
     private final LauncherConnection launcher;
     private final @Nullable LauncherProcess process;
     private final Map<String, NamespacesSandbox> live;
+    private final CompletableFuture<CaissonException> lost;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Map<String, ArrayDeque<String>> reserved = new HashMap<>(); // guarded by lock
@@ -46,10 +59,12 @@ public final class NamespacesEngine implements Engine {
     private NamespacesEngine(
             LauncherConnection launcher,
             @Nullable LauncherProcess process,
-            Map<String, NamespacesSandbox> live) {
+            Map<String, NamespacesSandbox> live,
+            CompletableFuture<CaissonException> lost) {
         this.launcher = launcher;
         this.process = process;
         this.live = live;
+        this.lost = lost;
     }
 
     /**
@@ -85,8 +100,9 @@ public final class NamespacesEngine implements Engine {
     private static NamespacesEngine connect(Path socket, @Nullable LauncherProcess process) {
         Map<String, NamespacesSandbox> live = new ConcurrentHashMap<>();
         try {
+            CompletableFuture<CaissonException> lost = new CompletableFuture<>();
             return new NamespacesEngine(
-                    LauncherConnection.open(socket, new Endings(live)), process, live);
+                    LauncherConnection.open(socket, new Endings(live, lost)), process, live, lost);
         } catch (IOException e) {
             throw CaissonException.of(
                             ErrorCode.LAUNCHER_UNAVAILABLE,
@@ -99,7 +115,8 @@ public final class NamespacesEngine implements Engine {
     }
 
     /** Tells sandboxes of their end. */
-    private record Endings(Map<String, NamespacesSandbox> live)
+    private record Endings(
+            Map<String, NamespacesSandbox> live, CompletableFuture<CaissonException> lost)
             implements LauncherConnection.Watcher {
         @Override
         public void ended(Ended ended) {
@@ -110,7 +127,10 @@ public final class NamespacesEngine implements Engine {
         }
 
         @Override
-        public void lost(CaissonException cause) {
+        public void lost(CaissonException cause, boolean closedHere) {
+            if (!closedHere) {
+                lost.complete(cause);
+            }
             live.forEach((id, sandbox) -> {
                 live.remove(id);
                 sandbox.end(new EngineSandbox.Ended(EndReason.LOST, cause.message(), Usage.NONE));
@@ -130,7 +150,7 @@ public final class NamespacesEngine implements Engine {
 
     @Override
     public Capabilities capabilities() {
-        return new Capabilities(false, false, true);
+        return new Capabilities(true, false, true);
     }
 
     @Override
@@ -181,7 +201,7 @@ public final class NamespacesEngine implements Engine {
     @Override
     public EngineSandbox create(EngineRequest request) {
         CompletableFuture<Reply> creation =
-                launcher.request(Request.newBuilder().setCreate(message(request)));
+                launcher.request(Request.newBuilder().setCreate(Messages.create(request)));
         NamespacesSandbox sandbox = adopt(request.sandbox(), creation);
         // Behind the creation, so that it does not wait for it.
         prepare(request.group());
@@ -194,30 +214,6 @@ public final class NamespacesEngine implements Engine {
         live.put(id, sandbox);
         sandbox.onEnd().thenRun(() -> live.remove(id));
         return sandbox;
-    }
-
-    private static Create message(EngineRequest request) {
-        Create.Builder create =
-                Create.newBuilder()
-                        .setSandbox(request.sandbox())
-                        .setGroup(request.group())
-                        .setTemplate(request.template())
-                        .setLimits(limits(request.limits()));
-        request.lease().ifPresent(lease -> create.setLeased(true).setLeaseMillis(lease.toMillis()));
-        request.maxLife().ifPresent(life -> create.setMaxLifeMillis(life.toMillis()));
-        return create.build();
-    }
-
-    private static Limits limits(dev.caisson.api.Limits limits) {
-        Limits.Builder wire =
-                Limits.newBuilder()
-                        .setCpuMillis(Math.max(10, Math.round(limits.cpus() * 1000)))
-                        .setMemoryBytes(limits.memory().bytes())
-                        .setPids(limits.pids())
-                        .setDiskBytes(limits.disk().bytes())
-                        .setInodes(limits.inodes());
-        limits.ioRate().ifPresent(rate -> wire.setIoBytesPerSecond(rate.bytes()));
-        return wire.build();
     }
 
     @Override
@@ -236,6 +232,112 @@ public final class NamespacesEngine implements Engine {
                                 dev.caisson.wire.launcher.Created.newBuilder().setSandbox(sandbox))
                         .build();
         return adopt(sandbox, CompletableFuture.completedFuture(created));
+    }
+
+    // ---- all sandboxes of this user
+
+    @Override
+    public List<Living> list() {
+        Reply reply =
+                ask(
+                        Request.newBuilder()
+                                .setList(dev.caisson.wire.launcher.List.getDefaultInstance()),
+                        "The sandboxes cannot be listed");
+        return reply.getListed().getLivingList().stream().map(Messages::living).toList();
+    }
+
+    @Override
+    public Map<String, EngineSandbox.Observation> observeAll() {
+        Reply reply =
+                ask(
+                        Request.newBuilder().setObserveAll(ObserveAll.getDefaultInstance()),
+                        "The sandboxes cannot be observed");
+        Map<String, EngineSandbox.Observation> all = new LinkedHashMap<>();
+        reply.getObservedAll()
+                .getSandboxesList()
+                .forEach(
+                        observed -> all.put(observed.getSandbox(), Messages.observation(observed)));
+        return all;
+    }
+
+    @Override
+    public void renewAll(Collection<String> sandboxes, Duration lease) {
+        List<String> all = List.copyOf(sandboxes);
+        for (int at = 0; at < all.size(); at += RENEWED_AT_ONCE) {
+            List<String> some = all.subList(at, Math.min(all.size(), at + RENEWED_AT_ONCE));
+            ask(
+                    Request.newBuilder()
+                            .setRenewMany(
+                                    RenewMany.newBuilder()
+                                            .addAllSandboxes(some)
+                                            .setLeaseMillis(lease.toMillis())),
+                    "The leases were not renewed");
+        }
+    }
+
+    @Override
+    public void setGroup(String group, GroupLimits limits) {
+        ask(
+                Request.newBuilder().setSetGroup(Messages.group(group, limits)),
+                "The limits of the group " + group + " stay as they were");
+    }
+
+    // ---- disks
+
+    @Override
+    public List<SavedDisk> snapshots() {
+        return disks(
+                Request.newBuilder().setListSnapshots(ListSnapshots.getDefaultInstance()),
+                "The saved disks cannot be listed");
+    }
+
+    @Override
+    public void dropSnapshot(String snapshot) {
+        ask(
+                Request.newBuilder()
+                        .setDropSnapshot(DropSnapshot.newBuilder().setSnapshot(snapshot)),
+                "The saved disk " + snapshot + " was not deleted");
+    }
+
+    @Override
+    public List<SavedDisk> volumes() {
+        return disks(
+                Request.newBuilder().setListVolumes(ListVolumes.getDefaultInstance()),
+                "The volumes cannot be listed");
+    }
+
+    private List<SavedDisk> disks(Request.Builder request, String otherwise) {
+        return ask(request, otherwise).getDisks().getDisksList().stream()
+                .map(Messages::disk)
+                .toList();
+    }
+
+    @Override
+    public void makeVolume(String volume, ByteSize disk, long inodes) {
+        ask(
+                Request.newBuilder()
+                        .setMakeVolume(
+                                MakeVolume.newBuilder()
+                                        .setVolume(volume)
+                                        .setDiskBytes(disk.bytes())
+                                        .setInodes(inodes)),
+                "The volume " + volume + " was not made");
+    }
+
+    @Override
+    public void dropVolume(String volume) {
+        ask(
+                Request.newBuilder().setDropVolume(DropVolume.newBuilder().setVolume(volume)),
+                "The volume " + volume + " was not deleted");
+    }
+
+    private Reply ask(Request.Builder request, String otherwise) {
+        return LauncherConnection.await(launcher.request(request), otherwise);
+    }
+
+    @Override
+    public CompletableFuture<CaissonException> onLost() {
+        return lost.copy();
     }
 
     @Override

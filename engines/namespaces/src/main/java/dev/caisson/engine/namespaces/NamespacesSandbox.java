@@ -1,9 +1,9 @@
 package dev.caisson.engine.namespaces;
 
-import dev.caisson.api.ByteSize;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
+import dev.caisson.api.Limits;
 import dev.caisson.api.Usage;
 import dev.caisson.core.DataLink;
 import dev.caisson.core.EngineSandbox;
@@ -11,14 +11,19 @@ import dev.caisson.core.FrameReader;
 import dev.caisson.wire.launcher.Created;
 import dev.caisson.wire.launcher.Destroy;
 import dev.caisson.wire.launcher.ErrorKind;
+import dev.caisson.wire.launcher.Freeze;
 import dev.caisson.wire.launcher.Observe;
+import dev.caisson.wire.launcher.Observed;
 import dev.caisson.wire.launcher.Renew;
 import dev.caisson.wire.launcher.Reply;
 import dev.caisson.wire.launcher.Request;
-import dev.caisson.wire.launcher.SandboxUsage;
+import dev.caisson.wire.launcher.Save;
+import dev.caisson.wire.launcher.SetLimits;
+import dev.caisson.wire.launcher.Thaw;
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -57,7 +62,7 @@ final class NamespacesSandbox implements EngineSandbox {
                     ErrorCode.ENGINE_FAILED,
                     "The launcher created another sandbox than " + id + ".");
         }
-        return new Ready(created.getDegradedList(), micros(created.getSetupMicros()));
+        return new Ready(created.getDegradedList(), Messages.micros(created.getSetupMicros()));
     }
 
     @Override
@@ -95,25 +100,74 @@ final class NamespacesSandbox implements EngineSandbox {
 
     @Override
     public void renew(Duration lease) {
-        LauncherConnection.await(
-                launcher.request(
-                        Request.newBuilder()
-                                .setRenew(
-                                        Renew.newBuilder()
-                                                .setSandbox(id)
-                                                .setLeaseMillis(lease.toMillis()))),
+        renew(lease, Optional.empty());
+    }
+
+    @Override
+    public void renew(Duration lease, Optional<Duration> maxLife) {
+        Renew.Builder renew = Renew.newBuilder().setSandbox(id).setLeaseMillis(lease.toMillis());
+        maxLife.ifPresent(life -> renew.setMaxLifeMillis(life.toMillis()));
+        ask(
+                Request.newBuilder().setRenew(renew),
                 "The lease of the sandbox " + id + " was not renewed");
     }
 
     @Override
-    public Usage usage() {
+    public void freeze() {
+        ask(
+                Request.newBuilder().setFreeze(Freeze.newBuilder().setSandbox(id)),
+                "The sandbox " + id + " was not frozen");
+    }
+
+    @Override
+    public void thaw() {
+        ask(
+                Request.newBuilder().setThaw(Thaw.newBuilder().setSandbox(id)),
+                "The sandbox " + id + " does not go on");
+    }
+
+    @Override
+    public void setLimits(Limits limits) {
+        ask(
+                Request.newBuilder()
+                        .setSetLimits(
+                                SetLimits.newBuilder()
+                                        .setSandbox(id)
+                                        .setLimits(Messages.limits(limits))),
+                "The limits of the sandbox " + id + " stay as they were");
+    }
+
+    @Override
+    public Saved save(String snapshot) {
         Reply reply =
-                LauncherConnection.await(
-                        launcher.request(
-                                Request.newBuilder()
-                                        .setObserve(Observe.newBuilder().setSandbox(id))),
-                        "The sandbox " + id + " cannot be observed");
-        return usage(reply.getObserved().getUsage());
+                ask(
+                        Request.newBuilder()
+                                .setSave(Save.newBuilder().setSandbox(id).setSnapshot(snapshot)),
+                        "The disk of the sandbox " + id + " was not saved");
+        return new Saved(
+                Messages.size(reply.getSaved().getBytes()),
+                Messages.micros(reply.getSaved().getHeldMicros()));
+    }
+
+    @Override
+    public Observation observe() {
+        return Messages.observation(observed());
+    }
+
+    @Override
+    public Usage usage() {
+        return Messages.usage(observed().getUsage());
+    }
+
+    private Observed observed() {
+        return ask(
+                        Request.newBuilder().setObserve(Observe.newBuilder().setSandbox(id)),
+                        "The sandbox " + id + " cannot be observed")
+                .getObserved();
+    }
+
+    private Reply ask(Request.Builder request, String otherwise) {
+        return LauncherConnection.await(launcher.request(request), otherwise);
     }
 
     @Override
@@ -137,7 +191,11 @@ final class NamespacesSandbox implements EngineSandbox {
                     reply.getDestroyed().getStuck()
                             ? "A process did not die in time; what it holds is quarantined."
                             : "";
-            end(new Ended(EndReason.DELETED, detail, usage(reply.getDestroyed().getUsage())));
+            end(
+                    new Ended(
+                            EndReason.DELETED,
+                            detail,
+                            Messages.usage(reply.getDestroyed().getUsage())));
         } else if (reply != null && reply.getError().getKind() == ErrorKind.ERROR_NOT_FOUND) {
             end(new Ended(EndReason.DELETED, "It was gone already.", Usage.NONE));
         } else {
@@ -164,26 +222,11 @@ final class NamespacesSandbox implements EngineSandbox {
                     case END_ENGINE_FAILED -> EndReason.ENGINE_FAILED;
                     case END_UNKNOWN, UNRECOGNIZED -> EndReason.LOST;
                 };
-        end(new Ended(reason, ended.getDetail(), usage(ended.getUsage())));
+        end(new Ended(reason, ended.getDetail(), Messages.usage(ended.getUsage())));
     }
 
     @Override
     public CompletableFuture<Ended> onEnd() {
         return end;
-    }
-
-    private static Usage usage(SandboxUsage usage) {
-        return new Usage(
-                micros(usage.getWallMicros()),
-                micros(usage.getCpuMicros()),
-                micros(usage.getCpuThrottledMicros()),
-                ByteSize.of(Math.max(0, usage.getPeakMemoryBytes())),
-                0,
-                ByteSize.of(Math.max(0, usage.getDiskBytes())),
-                ByteSize.of(0));
-    }
-
-    private static Duration micros(long micros) {
-        return Duration.ofNanos(Math.clamp(micros, 0, Long.MAX_VALUE / 1000) * 1000);
     }
 }

@@ -105,7 +105,7 @@ class LauncherConnectionFuzzTest {
             NamespacesEngine engine = NamespacesEngine.connect(launcher.path);
             EngineSandbox sandbox =
                     engine.create(
-                            new EngineRequest(
+                            EngineRequest.of(
                                     ID,
                                     "local",
                                     "host",
@@ -156,7 +156,7 @@ class LauncherConnectionFuzzTest {
                     public void ended(Ended ended) {}
 
                     @Override
-                    public void lost(CaissonException cause) {}
+                    public void lost(CaissonException cause, boolean closedHere) {}
                 };
         Path path = folder.resolve("silent.sock");
         try (ServerSocketChannel server = listen(path)) {

@@ -82,7 +82,7 @@ class LeasedSandboxTest {
     private EngineSandbox create(Optional<Duration> lease) {
         EngineSandbox sandbox =
                 first.create(
-                        new EngineRequest(
+                        EngineRequest.of(
                                 first.reserve("local"),
                                 "local",
                                 "host",

@@ -1,0 +1,79 @@
+package dev.caisson.cli;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.serve.Setting;
+import dev.caisson.serve.Settings;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import picocli.CommandLine.Option;
+
+/** How a server is configured: flags over environment over a file. */
+final class ServeOptions {
+    private static final Path USUAL = Path.of("/etc/caisson/caisson.yaml");
+
+    @Option(
+            names = "--config",
+            paramLabel = "FILE",
+            description = "configuration; default /etc/caisson/caisson.yaml when it is there")
+    private Path config;
+
+    @Option(
+            names = "--listen",
+            paramLabel = "HOST:PORT",
+            description = "address of the API; default 127.0.0.1:3900")
+    private String listen;
+
+    @Option(names = "--data", paramLabel = "DIR", description = "folder of what is kept")
+    private String data;
+
+    @Option(
+            names = "--store",
+            paramLabel = "URL",
+            description = "sqlite:PATH or postgresql://USER@HOST/DATABASE")
+    private String store;
+
+    @Option(names = "--launcher", paramLabel = "SOCKET", description = "socket of the launcher")
+    private String launcher;
+
+    @Option(
+            names = "--ports-listen",
+            paramLabel = "HOST:PORT",
+            description = "address on which ports of sandboxes are served")
+    private String ports;
+
+    @Option(
+            names = "--set",
+            paramLabel = "SETTING=VALUE",
+            description = "any other setting; 'caisson config show' lists them")
+    private Map<String, String> others = new LinkedHashMap<>();
+
+    Settings settings() {
+        Map<Setting, String> flags = new EnumMap<>(Setting.class);
+        others.forEach((key, value) ->
+                flags.put(
+                        Setting.of(key)
+                                .orElseThrow(() ->
+                                        CaissonException.invalid(
+                                                        key, "There is no setting '" + key + "'.")
+                                                .withRemedy("'caisson config show' lists them.")),
+                        value));
+        put(flags, Setting.LISTEN, listen);
+        put(flags, Setting.DATA, data);
+        put(flags, Setting.STORE_URL, store);
+        put(flags, Setting.LAUNCHER_SOCKET, launcher);
+        put(flags, Setting.PORTS_LISTEN, ports);
+        Optional<Path> file =
+                Optional.ofNullable(config).or(() -> Optional.of(USUAL).filter(Files::exists));
+        return Settings.read(file, System.getenv(), flags);
+    }
+
+    private static void put(Map<Setting, String> flags, Setting setting, String value) {
+        if (value != null) {
+            flags.put(setting, value);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+package dev.caisson.control;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.api.Tier;
+import dev.caisson.core.Engine;
+import dev.caisson.v1.TierJson;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The engines of this host, weakest tier first. One whose launcher went away is opened again in the
+ * background; meanwhile what needs it is refused. Thread-safe.
+ */
+public final class EngineRack implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(EngineRack.class);
+    private static final long RETRY_MILLIS = 200;
+
+    private final List<Slot> slots;
+    private final List<TierJson> missing;
+    private final Map<Tier, Engine> open = new ConcurrentHashMap<>();
+    private volatile Consumer<Engine> reopened = engine -> {};
+    private volatile boolean closed;
+
+    /**
+     * How an engine is opened; again whenever its launcher went away.
+     *
+     * @param tier that it gives
+     * @param opener opens it
+     */
+    public record Slot(Tier tier, Supplier<Engine> opener) {}
+
+    /**
+     * Opens all.
+     *
+     * @param slots weakest tier first
+     * @param missing tiers that nothing gives here
+     * @throws CaissonException what an opener says
+     */
+    public EngineRack(List<Slot> slots, List<TierJson> missing) {
+        this.slots = List.copyOf(slots);
+        this.missing = List.copyOf(missing);
+        this.slots.forEach(slot -> put(slot, slot.opener().get()));
+    }
+
+    @SuppressWarnings("FutureReturnValueIgnored") // it never fails
+    private void put(Slot slot, Engine engine) {
+        open.put(slot.tier(), engine);
+        engine.onLost().thenAccept(cause -> lost(slot, engine, cause));
+    }
+
+    private void lost(Slot slot, Engine engine, CaissonException cause) {
+        if (closed || !open.remove(slot.tier(), engine)) {
+            return;
+        }
+        LOG.atWarn()
+                .addKeyValue("tier", slot.tier().value())
+                .addKeyValue("cause", cause.message())
+                .log("engine lost, opening it again");
+        Thread.ofVirtual().name("caisson-engine-" + slot.tier().value()).start(() -> reopen(slot));
+    }
+
+    private void reopen(Slot slot) {
+        long wait = RETRY_MILLIS;
+        while (!closed) {
+            try {
+                Engine engine = slot.opener().get();
+                put(slot, engine);
+                reopened.accept(engine);
+                LOG.atInfo().addKeyValue("tier", slot.tier().value()).log("engine opened again");
+                return;
+            } catch (CaissonException e) {
+                LOG.atDebug().addKeyValue("cause", e.message()).log("engine is still away");
+            }
+            try {
+                TimeUnit.MILLISECONDS.sleep(wait);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return;
+            }
+            wait = Math.min(wait * 2, 5000);
+        }
+    }
+
+    /** Told when an engine was opened again. */
+    void onReopened(Consumer<Engine> listener) {
+        reopened = listener;
+    }
+
+    /** All that are open now. */
+    List<Engine> engines() {
+        return slots.stream()
+                .map(slot -> open.get(slot.tier()))
+                .filter(java.util.Objects::nonNull)
+                .<Engine>map(engine -> engine)
+                .toList();
+    }
+
+    boolean complete() {
+        return open.size() == slots.size();
+    }
+
+    /** The one of a tier that is there. */
+    Optional<Engine> of(Tier tier) {
+        return Optional.ofNullable(open.get(tier));
+    }
+
+    /**
+     * The engine for a request: the weakest tier that the policy allows for {@code auto}.
+     *
+     * @throws CaissonException {@link ErrorCode#POLICY_DENIED}, {@link ErrorCode#TIER_UNAVAILABLE},
+     *     {@link ErrorCode#LAUNCHER_UNAVAILABLE}
+     */
+    Engine choose(@Nullable String asked, EffectivePolicy policy) {
+        Tier tier = asked == null ? Tier.AUTO : Tier.of(asked);
+        if (tier == Tier.UNKNOWN) {
+            throw CaissonException.invalid("tier", "There is no tier '" + asked + "'.")
+                    .withDetail("allowed", "container, gvisor, microvm, auto");
+        }
+        if (tier != Tier.AUTO && !policy.tiers().contains(tier)) {
+            throw EffectivePolicy.denied("tier", tier.value(), words(policy));
+        }
+        for (Slot slot : slots) {
+            boolean fits =
+                    tier == slot.tier()
+                            || (tier == Tier.AUTO
+                                    && policy.tiers().contains(slot.tier())
+                                    && slot.tier().compareTo(policy.minTier()) >= 0);
+            if (fits) {
+                return opened(slot);
+            }
+        }
+        throw CaissonException.of(
+                        ErrorCode.TIER_UNAVAILABLE,
+                        "No tier that is asked for and allowed is available on this host.")
+                .withRemedy("See /v1/info for what is missing, or ask for another tier.")
+                .withDetail("requested", tier.value())
+                .withDetail("allowed", words(policy));
+    }
+
+    private Engine opened(Slot slot) {
+        Engine engine = open.get(slot.tier());
+        if (engine == null) {
+            throw CaissonException.of(
+                            ErrorCode.LAUNCHER_UNAVAILABLE,
+                            "The engine of the tier "
+                                    + slot.tier().value()
+                                    + " is away and is being opened again.")
+                    .withRemedy("Try again in a few seconds; see whether the launcher runs.");
+        }
+        return engine;
+    }
+
+    private static String words(EffectivePolicy policy) {
+        return String.join(", ", policy.tiers().stream().map(Tier::value).sorted().toList());
+    }
+
+    /** For info. */
+    List<TierJson> tiers() {
+        List<TierJson> tiers = new ArrayList<>();
+        for (Slot slot : slots) {
+            Engine engine = open.get(slot.tier());
+            tiers.add(
+                    new TierJson(
+                            slot.tier().value(),
+                            engine != null,
+                            engine == null ? null : engine.name(),
+                            engine == null ? "the launcher does not answer" : null,
+                            engine == null ? "start the launcher" : null));
+        }
+        tiers.addAll(missing);
+        return tiers;
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        open.values().forEach(Engine::close);
+    }
+}

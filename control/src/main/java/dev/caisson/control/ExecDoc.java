@@ -1,0 +1,76 @@
+package dev.caisson.control;
+
+import com.fasterxml.jackson.annotation.JsonAutoDetect;
+import dev.caisson.v1.ErrorJson;
+import dev.caisson.v1.ExecJson;
+import dev.caisson.v1.Json;
+import dev.caisson.v1.ResultJson;
+import java.time.Instant;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** An exec as it is stored. A document is changed by one thread at a time, then written. */
+@JsonAutoDetect(fieldVisibility = JsonAutoDetect.Visibility.ANY)
+final class ExecDoc {
+    static final String STARTING = "starting";
+    static final String WAITING = "waiting_approval";
+    static final String RUNNING = "running";
+    static final String ENDED = "ended";
+    static final String FAILED = "failed";
+
+    String id = "";
+    String tenant = "";
+    String sandbox = "";
+    String session = "";
+    @Nullable String run;
+    String state = STARTING;
+    List<String> argv = List.of();
+    String cwd = "";
+    String user = "";
+    boolean pty;
+    boolean stdin;
+    @Nullable Long pid;
+    Instant createdAt = Instant.EPOCH;
+    @Nullable Instant endedAt;
+    @Nullable ResultJson result; // its output is made from the log
+    @Nullable ErrorJson error;
+    @Nullable String approval;
+    String keyId = "";
+    long outputLimit;
+    long outputBytes;
+    @Nullable String log; // base64: the whole log, when it is small
+    @Nullable String language; // of a run's code, for hints
+
+    static ExecDoc of(Row row) {
+        return Json.read(row.body(), ExecDoc.class);
+    }
+
+    Row row(long version, @Nullable String node, @Nullable Instant due) {
+        return new Row(
+                id,
+                tenant,
+                sandbox,
+                null,
+                state,
+                node,
+                createdAt,
+                due,
+                java.util.Map.of(),
+                version,
+                Json.write(this));
+    }
+
+    boolean over() {
+        return state.equals(ENDED) || state.equals(FAILED);
+    }
+
+    Ledger.Subject subject() {
+        return new Ledger.Subject(tenant, sandbox, session, id, run);
+    }
+
+    ExecJson form(@Nullable ResultJson told) {
+        return new ExecJson(
+                id, sandbox, session, state, argv, cwd, user, pty, pid, createdAt, endedAt, told,
+                error, approval);
+    }
+}

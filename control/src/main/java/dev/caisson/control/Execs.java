@@ -1,0 +1,591 @@
+package dev.caisson.control;
+
+import dev.caisson.api.ByteSize;
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.api.EventType;
+import dev.caisson.api.ExecSpec;
+import dev.caisson.api.Limits;
+import dev.caisson.api.PtySize;
+import dev.caisson.api.User;
+import dev.caisson.core.HostedExec;
+import dev.caisson.core.Ids;
+import dev.caisson.v1.ExecJson;
+import dev.caisson.v1.ExecRequest;
+import dev.caisson.v1.OutputJson;
+import dev.caisson.v1.Page;
+import dev.caisson.v1.PtyJson;
+import dev.caisson.v1.ResultJson;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+
+/** Commands. Thread-safe. */
+final class Execs implements ExecService {
+    private static final long KEEPALIVE_MILLIS = 15_000;
+    private static final int BUFFER = 32 << 10;
+
+    private final Parts parts;
+    private final Uses uses;
+    private final ConcurrentHashMap<String, RunningExec> running = new ConcurrentHashMap<>();
+
+    Execs(Parts parts, Uses uses) {
+        this.parts = parts;
+        this.uses = uses;
+    }
+
+    // ---- starting
+
+    @Override
+    public ExecJson start(Caller caller, String sandbox, ExecRequest request) {
+        Access.require(caller, "execs:write");
+        return begin(caller, sandbox, request, null).doc().form(null);
+    }
+
+    /** Starts a command of a run, or of nobody. */
+    RunningExec begin(Caller caller, String sandbox, ExecRequest request, @Nullable Origin origin) {
+        try (Uses.Use use = uses.of(caller, sandbox)) {
+            Box box = use.box();
+            ExecSpec spec = spec(request, box);
+            ExecDoc doc = document(caller, box, request, spec);
+            if (origin != null) {
+                doc.run = origin.run();
+                doc.language = origin.language();
+            }
+            EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
+            RunningExec exec = new RunningExec(parts, box, doc, log(doc), place(caller));
+            running.put(exec.id, exec);
+            box.execs.put(exec.id, exec);
+            exec.end().whenComplete((last, failure) -> running.remove(exec.id, exec));
+            Optional<Approvals.Pending> pending =
+                    parts.approvals().exec(caller, policy, doc.subject(), request, doc.user);
+            if (pending.isPresent()) {
+                waitForApproval(caller, exec, spec, request, pending.get());
+            } else {
+                launch(caller, exec, spec, request);
+            }
+            return exec;
+        }
+    }
+
+    /** Whose exec it is. */
+    record Origin(String run, @Nullable String language) {}
+
+    private AutoCloseable place(Caller caller) {
+        if (running.size() >= parts.config().maxExecs()) {
+            throw CaissonException.of(
+                            ErrorCode.NO_CAPACITY,
+                            "This server runs as many commands as it may ("
+                                    + parts.config().maxExecs()
+                                    + ").")
+                    .withRemedy("Try again when some have ended.");
+        }
+        return parts.quotas().exec(caller.tenant());
+    }
+
+    private OutputLog log(ExecDoc doc) {
+        return new OutputLog(
+                folder(doc.sandbox),
+                doc.id,
+                2 * doc.outputLimit + (64 << 10),
+                parts.config().logPerExec().bytes());
+    }
+
+    private Path folder(String sandbox) {
+        return parts.config().data().resolve("output").resolve(sandbox);
+    }
+
+    private ExecDoc document(Caller caller, Box box, ExecRequest request, ExecSpec spec) {
+        ExecDoc doc = new ExecDoc();
+        doc.id = Ids.next(Ids.Kind.EXEC);
+        doc.tenant = box.tenant;
+        doc.sandbox = box.id;
+        doc.session = box.doc().session;
+        doc.argv = spec.argv();
+        doc.cwd = spec.cwd();
+        doc.user = request.user() == null ? "sandbox" : spec.user().label();
+        doc.pty = spec.pty().isPresent();
+        doc.stdin = spec.stdin();
+        doc.createdAt = parts.ledger().now();
+        doc.keyId = caller.keyId();
+        doc.outputLimit = spec.outputLimit().map(ByteSize::bytes).orElse(0L);
+        return doc;
+    }
+
+    private void launch(Caller caller, RunningExec exec, ExecSpec spec, ExecRequest request) {
+        ExecDoc doc = exec.doc();
+        Row row = doc.row(1, parts.node(), null);
+        // The start is an event that is durable soon; its end waits for the same queue.
+        parts.ledger()
+                .submit(tx -> {
+                    ExecRows.put(tx, row);
+                    parts.ledger()
+                            .event(
+                                    tx,
+                                    caller,
+                                    EventType.EXEC_STARTED,
+                                    doc.subject(),
+                                    "",
+                                    Map.of("argv", doc.argv, "cwd", doc.cwd, "user", doc.user));
+                    return null;
+                });
+        try {
+            HostedExec hosted = exec.box().hosted().start(exec.id, spec, exec);
+            exec.hosted(hosted);
+            feed(hosted, request);
+        } catch (CaissonException e) {
+            exec.failed(e);
+            throw e;
+        }
+    }
+
+    private static void feed(HostedExec hosted, ExecRequest request) {
+        String input = request.input();
+        if (input == null) {
+            return;
+        }
+        Thread.ofVirtual()
+                .name("caisson-input-" + hosted.id())
+                .start(() -> {
+                    try (OutputStream stdin = hosted.stdin()) {
+                        stdin.write(input.getBytes(StandardCharsets.UTF_8));
+                    } catch (IOException e) {
+                        // The program does not want it.
+                    }
+                });
+    }
+
+    private void waitForApproval(
+            Caller caller,
+            RunningExec exec,
+            ExecSpec spec,
+            ExecRequest request,
+            Approvals.Pending pending) {
+        exec.change(doc -> {
+            doc.state = ExecDoc.WAITING;
+            doc.approval = pending.id();
+        });
+        Row row = exec.doc().row(1, parts.node(), null);
+        parts.ledger()
+                .write(tx -> {
+                    ExecRows.put(tx, row);
+                    return null;
+                });
+        exec.end().whenComplete((last, failure) -> parts.approvals().withdraw(pending.id()));
+        pending.decision()
+                .whenComplete((yes, failure) ->
+                        Thread.ofVirtual()
+                                .name("caisson-approved-" + exec.id)
+                                .start(() ->
+                                        decided(
+                                                caller,
+                                                exec,
+                                                spec,
+                                                request,
+                                                Boolean.TRUE.equals(yes))));
+    }
+
+    private void decided(
+            Caller caller, RunningExec exec, ExecSpec spec, ExecRequest request, boolean yes) {
+        if (exec.end().isDone()) {
+            return;
+        }
+        if (!yes) {
+            exec.failed(
+                    CaissonException.of(ErrorCode.POLICY_DENIED, "The command was not approved.")
+                            .withRemedy("Ask the person who decides, or run another command."));
+            return;
+        }
+        exec.change(doc -> doc.state = ExecDoc.STARTING);
+        try {
+            launch(caller, exec, spec, request);
+        } catch (CaissonException e) {
+            exec.failed(e);
+        }
+    }
+
+    // ---- what is asked
+
+    private ExecSpec spec(ExecRequest request, Box box) {
+        Limits limits = limits(box);
+        ExecSpec spec =
+                ExecSpec.of(argv(request))
+                        .withEnv(env(request, box))
+                        .withCapture(false)
+                        .withStdin(Boolean.TRUE.equals(request.stdin()) || request.input() != null)
+                        .withLinger(Boolean.TRUE.equals(request.linger()))
+                        .withUser(user(request.user(), box))
+                        .withOutputLimit(limits.outputLimit());
+        if (request.cwd() != null) {
+            spec = spec.withCwd(request.cwd());
+        }
+        if (request.timeoutMillis() != null) {
+            spec = spec.withTimeout(Duration.ofMillis(request.timeoutMillis()));
+        }
+        if (request.graceMillis() != null) {
+            spec = spec.withGrace(Duration.ofMillis(request.graceMillis()));
+        }
+        if (request.outputBytes() != null) {
+            ByteSize asked = ByteSize.of(request.outputBytes());
+            spec = spec.withOutputLimit(limits.withOutputLimit(asked).outputLimit());
+        }
+        if (request.onOutputLimit() != null) {
+            spec = spec.withOnOutputLimit(EffectivePolicy.onOutputLimit(request.onOutputLimit()));
+        }
+        PtyJson pty = request.pty();
+        return pty == null
+                ? spec
+                : spec.withPty(new PtySize(pty.rows(), pty.cols())).withStdin(true);
+    }
+
+    private static Map<String, String> env(ExecRequest request, Box box) {
+        Map<String, String> env = new HashMap<>(box.env());
+        env.putAll(request.env());
+        return env;
+    }
+
+    private static Limits limits(Box box) {
+        ByteSize output =
+                ByteSize.of(Optional.ofNullable(box.doc().limits.outputBytes()).orElse(1L << 20));
+        return Limits.defaults().withOutputLimit(output);
+    }
+
+    private static List<String> argv(ExecRequest request) {
+        String command = request.command();
+        if (command != null) {
+            if (!request.argv().isEmpty()) {
+                throw CaissonException.invalid("command", "Give argv or command, not both.");
+            }
+            return List.of("/bin/sh", "-c", command);
+        }
+        if (request.argv().isEmpty()) {
+            throw CaissonException.invalid("argv", "A command needs argv, or command.");
+        }
+        return request.argv();
+    }
+
+    private static User user(@Nullable String name, Box box) {
+        if (name == null || name.equals("sandbox")) {
+            return User.SANDBOX;
+        }
+        User user =
+                name.matches("[0-9]{1,5}")
+                        ? new User(Integer.parseInt(name), Integer.parseInt(name))
+                        : User.named(name);
+        if (user.isRoot() && !box.doc().root) {
+            throw CaissonException.of(
+                            ErrorCode.POLICY_DENIED,
+                            "The policy does not allow root inside this sandbox.")
+                    .withRemedy(
+                            "Run the command as another user, or create the sandbox with root:"
+                                    + " allowed where the policy permits it.");
+        }
+        return user;
+    }
+
+    // ---- asking
+
+    @Override
+    public ExecJson find(Caller caller, String id) {
+        Access.require(caller, "execs:read");
+        return form(known(caller, id));
+    }
+
+    private ExecJson form(Known known) {
+        ExecDoc doc = known.doc();
+        return doc.form(known.doc().over() ? withOutput(known) : null);
+    }
+
+    /** What is known of an exec: running here, or by its row. */
+    private record Known(ExecDoc doc, @Nullable RunningExec running) {}
+
+    private Known known(Caller caller, String id) {
+        RunningExec here = running.get(id);
+        if (here != null && here.doc().tenant.equals(caller.tenant())) {
+            return new Known(here.doc(), here);
+        }
+        Row row =
+                Ids.matches(Ids.Kind.EXEC, id)
+                        ? parts.ledger().read(tx -> tx.find(Kind.EXEC, id)).orElse(null)
+                        : null;
+        if (row == null || !row.tenant().equals(caller.tenant())) {
+            throw CaissonException.of(
+                    ErrorCode.NOT_FOUND, "There is no exec '" + Boxes.shown(id) + "'.");
+        }
+        return new Known(ExecDoc.of(row), null);
+    }
+
+    private @Nullable ResultJson withOutput(Known known) {
+        ExecDoc doc = known.doc();
+        if (doc.result == null) {
+            return null;
+        }
+        RunningExec here = known.running();
+        List<OutputJson> output =
+                Captures.of(here == null ? logOf(doc) : here.log, doc.pty, doc.outputLimit);
+        return Forms.with(doc.result, output.get(0), output.get(1));
+    }
+
+    private OutputLog logOf(ExecDoc doc) {
+        if (doc.log != null) {
+            return OutputLog.of(folder(doc.sandbox), doc.id, Base64.getDecoder().decode(doc.log));
+        }
+        OutputLog log =
+                OutputLog.recover(
+                        folder(doc.sandbox),
+                        doc.id,
+                        2 * doc.outputLimit + (64 << 10),
+                        parts.config().logPerExec().bytes());
+        log.complete();
+        return log;
+    }
+
+    @Override
+    public Page<ExecJson> list(Caller caller, String sandbox, Listing listing) {
+        Access.require(caller, "execs:read");
+        Row row = parts.boxes().row(caller, sandbox);
+        Query query = Query.of(caller.tenant()).withParent(row.id());
+        Query page = parts.cursors().page(query, listing, "execs");
+        return parts.cursors()
+                .answer(
+                        parts.ledger().read(tx -> tx.list(Kind.EXEC, page)),
+                        query,
+                        listing,
+                        "execs",
+                        found -> current(ExecDoc.of(found)).form(null));
+    }
+
+    private ExecDoc current(ExecDoc stored) {
+        RunningExec here = running.get(stored.id);
+        return here == null ? stored : here.doc();
+    }
+
+    @Override
+    public Optional<ExecJson> await(Caller caller, String id, Duration longest) {
+        Access.require(caller, "execs:read");
+        Known known = known(caller, id);
+        RunningExec here = known.running();
+        if (here == null) {
+            return known.doc().over() ? Optional.of(form(known)) : Optional.empty();
+        }
+        try {
+            ExecDoc last = here.end().get(longest.toMillis(), TimeUnit.MILLISECONDS);
+            return Optional.of(form(new Known(last, here)));
+        } catch (TimeoutException e) {
+            return Optional.empty();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw CaissonException.of(ErrorCode.CANCELLED, "Interrupted while waiting.", e);
+        } catch (ExecutionException e) {
+            throw new IllegalStateException("The end of an exec does not fail.", e);
+        }
+    }
+
+    @Override
+    public void follow(Caller caller, String id, @Nullable String after, Follower follower)
+            throws IOException {
+        Access.require(caller, "execs:read");
+        follow(known(caller, id), after, follower);
+    }
+
+    /** The same for the run that the exec belongs to. */
+    void followOwn(Caller caller, String id, @Nullable String after, Follower follower)
+            throws IOException {
+        follow(known(caller, id), after, follower);
+    }
+
+    /** The captured output of an exec that ended: stdout, stderr. */
+    List<OutputJson> result(ExecDoc doc) {
+        RunningExec here = running.get(doc.id);
+        return Captures.of(here == null ? logOf(doc) : here.log, doc.pty, doc.outputLimit);
+    }
+
+    private void follow(Known known, @Nullable String after, Follower follower) throws IOException {
+        ExecDoc doc = known.doc();
+        RunningExec here = known.running();
+        OutputLog log = here == null ? logOf(doc) : here.log;
+        Streamer streamer = new Streamer(doc.sandbox, doc.id, doc.run, after, follower);
+        if (here != null) {
+            here.box().begin(now());
+        }
+        try {
+            records(log, streamer, here);
+            ExecDoc last = here == null ? doc : here.doc();
+            streamer.finish(log.totals(), now());
+            streamer.exit(told(last, here), now());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IOException("Interrupted while following " + doc.id + ".", e);
+        } finally {
+            if (here != null) {
+                here.box().end(now());
+            }
+        }
+    }
+
+    /** Tells what is kept of an exec by now, without waiting. */
+    void kept(Caller caller, String id, Follower follower) throws IOException {
+        Known known = known(caller, id);
+        ExecDoc doc = known.doc();
+        RunningExec here = known.running();
+        OutputLog log = here == null ? logOf(doc) : here.log;
+        Streamer streamer = new Streamer(doc.sandbox, doc.id, doc.run, null, follower);
+        for (OutputRecord record : log.records()) {
+            streamer.record(record);
+        }
+        if (doc.over()) {
+            streamer.finish(log.totals(), now());
+            streamer.exit(told(doc, here), now());
+        }
+    }
+
+    private ExecDoc told(ExecDoc last, @Nullable RunningExec here) {
+        if (last.result == null) {
+            return last;
+        }
+        ExecDoc copy = new ExecDoc();
+        copy.id = last.id;
+        copy.error = last.error;
+        copy.result = withOutput(new Known(last, here));
+        return copy;
+    }
+
+    private void records(OutputLog log, Streamer streamer, @Nullable RunningExec here)
+            throws IOException, InterruptedException {
+        OutputLog.Reader reader = log.reader();
+        while (true) {
+            OutputRecord record = reader.next(KEEPALIVE_MILLIS);
+            if (record != null) {
+                streamer.record(record);
+            } else if (reader.ended()) {
+                if (here != null) {
+                    here.end().join();
+                }
+                return;
+            } else {
+                streamer.keepalive(now());
+            }
+        }
+    }
+
+    private Instant now() {
+        return parts.ledger().now();
+    }
+
+    // ---- telling
+
+    private RunningExec live(Caller caller, String id) {
+        Access.require(caller, "execs:write");
+        Known known = known(caller, id);
+        RunningExec here = known.running();
+        if (here == null) {
+            throw CaissonException.of(
+                    ErrorCode.INVALID_STATE, "The exec " + id + " is not running.");
+        }
+        return here;
+    }
+
+    private static HostedExec hosted(RunningExec exec) {
+        HostedExec hosted = exec.hosted();
+        if (hosted == null) {
+            throw CaissonException.of(
+                            ErrorCode.INVALID_STATE, "The exec " + exec.id + " has not begun.")
+                    .withDetail("current", exec.doc().state);
+        }
+        return hosted;
+    }
+
+    @Override
+    public void input(Caller caller, String id, InputStream data, boolean eof) throws IOException {
+        RunningExec exec = live(caller, id);
+        OutputStream stdin = hosted(exec).stdin();
+        byte[] buffer = new byte[BUFFER];
+        for (int read = data.read(buffer); read >= 0; read = data.read(buffer)) {
+            stdin.write(buffer, 0, read);
+        }
+        stdin.flush();
+        if (eof) {
+            stdin.close();
+        }
+        exec.box().touch(now());
+    }
+
+    @Override
+    public void signal(Caller caller, String id, int signal, boolean whole) {
+        RunningExec exec = live(caller, id);
+        hosted(exec).signal(signal, whole);
+        parts.ledger()
+                .submit(tx -> {
+                    parts.ledger()
+                            .event(
+                                    tx,
+                                    caller,
+                                    EventType.EXEC_SIGNALLED,
+                                    exec.doc().subject(),
+                                    "",
+                                    Map.of("signal", (long) signal));
+                    return null;
+                });
+    }
+
+    @Override
+    public ExecJson kill(Caller caller, String id) {
+        Access.require(caller, "execs:write");
+        Known known = known(caller, id);
+        RunningExec here = known.running();
+        if (here == null) {
+            return form(known);
+        }
+        HostedExec hosted = here.hosted();
+        if (hosted == null) {
+            here.failed(
+                    CaissonException.of(
+                            ErrorCode.CANCELLED, "It was killed before it was approved."));
+        } else {
+            hosted.kill();
+        }
+        return await(caller, id, Duration.ofSeconds(10)).orElseGet(() -> form(known));
+    }
+
+    @Override
+    public void resize(Caller caller, String id, PtyJson size) {
+        RunningExec exec = live(caller, id);
+        PtySize checked = new PtySize(size.rows(), size.cols());
+        hosted(exec).resize(checked.rows(), checked.cols());
+    }
+
+    /** Takes up an exec that an earlier server started. */
+    void adopt(RunningExec exec) {
+        running.put(exec.id, exec);
+        exec.box().execs.put(exec.id, exec);
+        exec.end().whenComplete((last, failure) -> running.remove(exec.id, exec));
+    }
+
+    /** How many run here now. */
+    int count() {
+        return running.size();
+    }
+
+    /** The log of an exec that is found again. */
+    OutputLog recovered(ExecDoc doc) {
+        return OutputLog.recover(
+                folder(doc.sandbox),
+                doc.id,
+                2 * doc.outputLimit + (64 << 10),
+                parts.config().logPerExec().bytes());
+    }
+}

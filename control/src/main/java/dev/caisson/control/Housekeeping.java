@@ -1,0 +1,132 @@
+package dev.caisson.control;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.core.Engine;
+import dev.caisson.core.EngineSandbox;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** What is done again and again: leases, metering, and forgetting what is no longer kept. */
+final class Housekeeping {
+    private static final Logger LOG = LoggerFactory.getLogger(Housekeeping.class);
+    private static final int AT_ONCE = 500;
+    private static final long MINUTE = 60;
+
+    private final Parts parts;
+    private final Runs runs;
+
+    Housekeeping(Parts parts, Runs runs) {
+        this.parts = parts;
+        this.runs = runs;
+    }
+
+    void start() {
+        every(Math.max(1, parts.config().lease().toSeconds() / 3), "leases", this::renew);
+        every(Meter.INTERVAL.toSeconds(), "meter", this::meter);
+        every(MINUTE, "forget", this::forget);
+    }
+
+    /** On a virtual thread, never twice at once, and never ended by a failure. */
+    void every(long seconds, String name, Runnable task) {
+        var busy = new java.util.concurrent.atomic.AtomicBoolean();
+        parts.timers()
+                .scheduleAtFixedRate(
+                        () -> {
+                            if (busy.compareAndSet(false, true)) {
+                                Thread.ofVirtual()
+                                        .name("caisson-" + name)
+                                        .start(() -> {
+                                            try {
+                                                task.run();
+                                            } catch (CaissonException
+                                                    | java.io.UncheckedIOException e) {
+                                                LOG.atWarn()
+                                                        .addKeyValue("task", name)
+                                                        .addKeyValue("cause", e.getMessage())
+                                                        .log("housekeeping failed, trying again");
+                                            } finally {
+                                                busy.set(false);
+                                            }
+                                        });
+                            }
+                        },
+                        seconds,
+                        seconds,
+                        TimeUnit.SECONDS);
+    }
+
+    void renew() {
+        for (Engine engine : parts.engines().engines()) {
+            List<String> ids = new ArrayList<>();
+            parts.boxes()
+                    .all()
+                    .forEach(box -> {
+                        if (box.hostedOrNull() != null
+                                && box.doc().tier.equals(engine.tier().value())) {
+                            ids.add(box.id);
+                        }
+                    });
+            if (!ids.isEmpty()) {
+                engine.renewAll(ids, parts.config().lease());
+            }
+        }
+    }
+
+    void meter() {
+        for (Engine engine : parts.engines().engines()) {
+            Map<String, EngineSandbox.Observation> seen = engine.observeAll();
+            seen.forEach((id, observation) ->
+                    parts.boxes()
+                            .of(id)
+                            .ifPresent(box -> {
+                                Meter.Tracker tracker = box.tracker();
+                                if (tracker != null) {
+                                    tracker.observed(observation);
+                                }
+                            }));
+        }
+        parts.meter().flush();
+    }
+
+    void forget() {
+        Instant now = parts.ledger().now();
+        sandboxes(now);
+        Query execs =
+                Query.ALL
+                        .withStates(ExecDoc.ENDED, ExecDoc.FAILED)
+                        .withNode(parts.node())
+                        .withDueBefore(now)
+                        .withPage(null, AT_ONCE);
+        parts.ledger().write(tx -> tx.deleteAll(Kind.EXEC, execs));
+        Query expired = Query.ALL.withNode(parts.node()).withDueBefore(now).withPage(null, AT_ONCE);
+        parts.ledger()
+                .read(tx -> tx.list(Kind.RUN, expired))
+                .forEach(row -> runs.remove(RunDoc.of(row)));
+        Instant old = now.minus(parts.config().eventsKept());
+        parts.ledger()
+                .read(tx -> tx.list(Kind.TENANT, Query.ALL))
+                .forEach(tenant -> parts.ledger().write(tx -> tx.trimEvents(tenant.id(), old)));
+    }
+
+    private void sandboxes(Instant now) {
+        Query over =
+                Query.ALL
+                        .withNode(parts.node())
+                        .withStates(SandboxDoc.ENDED, SandboxDoc.LOST)
+                        .withPage(null, AT_ONCE);
+        parts.ledger()
+                .read(tx ->
+                        tx.list(
+                                Kind.SANDBOX,
+                                over.withDueBefore(now.minus(parts.config().logKept()))))
+                .forEach(row ->
+                        Trees.delete(parts.config().data().resolve("output").resolve(row.id())));
+        Query forgotten = over.withDueBefore(now.minus(parts.config().endedKept()));
+        parts.ledger().write(tx -> tx.deleteAll(Kind.SANDBOX, forgotten));
+    }
+}

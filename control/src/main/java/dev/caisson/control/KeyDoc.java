@@ -1,0 +1,103 @@
+package dev.caisson.control;
+
+import dev.caisson.v1.KeyJson;
+import java.time.Instant;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The body of a key's row. Secrets are there as hashes only.
+ *
+ * @param name for people
+ * @param role word of its {@link Role}
+ * @param scopes narrower than the role; empty: all of it
+ * @param policy name of the policy that narrows the tenant's
+ * @param policyId its id
+ * @param expiresAt until; null: for ever
+ * @param revokedAt when; null: not
+ * @param lastUsedAt about
+ * @param hash of the secret
+ * @param previousHash of the secret before it was rotated
+ * @param previousUntil how long that one still works
+ */
+record KeyDoc(
+        @Nullable String name,
+        String role,
+        List<String> scopes,
+        @Nullable String policy,
+        @Nullable String policyId,
+        @Nullable Instant expiresAt,
+        @Nullable Instant revokedAt,
+        @Nullable Instant lastUsedAt,
+        String hash,
+        @Nullable String previousHash,
+        @Nullable Instant previousUntil) {
+
+    KeyDoc {
+        scopes = List.copyOf(scopes);
+    }
+
+    KeyDoc withRevokedAt(Instant now) {
+        return new KeyDoc(
+                name, role, scopes, policy, policyId, expiresAt, now, lastUsedAt, hash, null, null);
+    }
+
+    KeyDoc withLastUsedAt(Instant now) {
+        return new KeyDoc(
+                name,
+                role,
+                scopes,
+                policy,
+                policyId,
+                expiresAt,
+                revokedAt,
+                now,
+                hash,
+                previousHash,
+                previousUntil);
+    }
+
+    /** Another secret; the one until now works until then. */
+    KeyDoc withHash(String newHash, @Nullable Instant oldUntil) {
+        return new KeyDoc(
+                name,
+                role,
+                scopes,
+                policy,
+                policyId,
+                expiresAt,
+                revokedAt,
+                lastUsedAt,
+                newHash,
+                oldUntil == null ? null : hash,
+                oldUntil);
+    }
+
+    /** Whether a secret of that hash is right now; looks at all, whatever is right. */
+    boolean accepts(String presented, Instant now) {
+        boolean present = Credentials.same(hash, presented);
+        boolean before =
+                previousHash != null
+                        && Credentials.same(previousHash, presented)
+                        && previousUntil != null
+                        && now.isBefore(previousUntil);
+        boolean valid = revokedAt == null && (expiresAt == null || now.isBefore(expiresAt));
+        return (present || before) && valid;
+    }
+
+    /** As it is answered; the key only when it was just made. */
+    KeyJson form(Row row, @Nullable String key) {
+        return new KeyJson(
+                row.id(),
+                row.tenant(),
+                name,
+                role,
+                scopes,
+                policy,
+                row.created(),
+                expiresAt,
+                revokedAt,
+                lastUsedAt,
+                key);
+    }
+}

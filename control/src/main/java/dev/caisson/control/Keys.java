@@ -1,0 +1,309 @@
+package dev.caisson.control;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.api.EventType;
+import dev.caisson.v1.Json;
+import dev.caisson.v1.KeyJson;
+import dev.caisson.v1.KeyRequest;
+import dev.caisson.v1.Page;
+import dev.caisson.v1.PolicyJson;
+import dev.caisson.v1.RotateRequest;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Keys: made, found, rotated, revoked, and what they authenticate. Read from the store at most
+ * every two seconds; what this server revokes counts at once. Thread-safe.
+ */
+final class Keys implements KeyService {
+    static final String ACTIVE = "active";
+    static final String REVOKED = "revoked";
+
+    private static final String NOUN = "keys";
+    private static final Duration TTL = Duration.ofSeconds(2);
+    private static final Duration USE_WRITTEN = Duration.ofMinutes(1);
+    private static final Duration MAX_OVERLAP = Duration.ofDays(30);
+    private static final int ID_TRIES = 3;
+    private static final String NO_HASH = Credentials.sha256("");
+
+    private final Ledger ledger;
+    private final Cursors cursors;
+    private final Directory directory;
+    private final Attempts attempts = new Attempts();
+    private final Recent<Optional<Known>> known;
+    private final Throttle used;
+
+    Keys(Ledger ledger, Cursors cursors, Directory directory) {
+        this.ledger = ledger;
+        this.cursors = cursors;
+        this.directory = directory;
+        this.known = new Recent<>(ledger::now, TTL);
+        this.used = new Throttle(ledger::now, USE_WRITTEN);
+    }
+
+    /** A key as it was read. */
+    private record Known(Row row, KeyDoc doc) {
+        static Known of(Row row) {
+            return new Known(row, Json.read(row.body(), KeyDoc.class));
+        }
+    }
+
+    /**
+     * Who presents this key.
+     *
+     * @throws CaissonException {@link ErrorCode#UNAUTHENTICATED}, the same for every cause; {@link
+     *     ErrorCode#POLICY_DENIED} for a valid key of a suspended tenant
+     */
+    Caller authenticate(String key) {
+        Instant now = ledger.now();
+        Credentials.Presented presented = Credentials.parse(key).orElseThrow(Credentials::refused);
+        String hash = Credentials.hash(presented.id(), presented.secret());
+        if (!attempts.allows(presented.id(), hash, now)) {
+            throw Credentials.refused();
+        }
+        Known found = read(presented.id()).orElse(null);
+        if (found == null) {
+            // As much work as for a key that is there.
+            Credentials.same(NO_HASH, hash);
+            throw Credentials.refused();
+        }
+        if (!found.doc().accepts(hash, now)) {
+            attempts.failed(presented.id(), now);
+            throw Credentials.refused();
+        }
+        attempts.succeeded(presented.id(), hash, now);
+        directory.requireActive(found.row().tenant());
+        noteUse(presented.id(), found.doc(), now);
+        return caller(found);
+    }
+
+    private Optional<Known> read(String id) {
+        return known.get(id, () -> ledger.read(tx -> tx.find(Kind.KEY, id)).map(Known::of));
+    }
+
+    private static Caller caller(Known key) {
+        KeyDoc doc = key.doc();
+        String name = doc.name();
+        return new Caller(
+                key.row().tenant(),
+                key.row().id(),
+                name == null ? key.row().id() : name,
+                Role.of(doc.role()),
+                Set.copyOf(doc.scopes()),
+                doc.policyId(),
+                false,
+                Map.of(),
+                null);
+    }
+
+    /** At most one write a minute, which nobody waits for. */
+    @SuppressWarnings("FutureReturnValueIgnored") // It may be lost.
+    private void noteUse(String id, KeyDoc doc, Instant now) {
+        Instant last = doc.lastUsedAt();
+        if (last != null && now.isBefore(last.plus(USE_WRITTEN))) {
+            return;
+        }
+        if (used.pass(id)) {
+            ledger.submit(tx -> writeUse(tx, id, now));
+        }
+    }
+
+    private static boolean writeUse(Store.Tx tx, String id, Instant now) {
+        Row row = tx.find(Kind.KEY, id).orElse(null);
+        if (row == null || !row.state().equals(ACTIVE)) {
+            return false;
+        }
+        KeyDoc doc = Json.read(row.body(), KeyDoc.class);
+        tx.update(Kind.KEY, Rows.withBody(row, doc.withLastUsedAt(now)));
+        return true;
+    }
+
+    /**
+     * First start: the home tenant {@code default} with its policy and one admin key, told once,
+     * here; empty at every later start, on this and on other servers.
+     */
+    Optional<KeyJson> bootstrap() {
+        try {
+            return ledger.write(this::firstKey);
+        } catch (CaissonException e) {
+            if (e.code() == ErrorCode.ALREADY_EXISTS || e.code() == ErrorCode.PRECONDITION_FAILED) {
+                // Another server was first.
+                return Optional.empty();
+            }
+            throw e;
+        } finally {
+            directory.forget();
+            known.forget();
+        }
+    }
+
+    private Optional<KeyJson> firstKey(Store.Tx tx) {
+        if (tx.meta(Directory.HOME).isPresent()) {
+            return Optional.empty();
+        }
+        Row tenant = Tenants.fresh("default", Map.of(), null, ledger.now());
+        tx.insert(Kind.TENANT, tenant);
+        tx.insert(Kind.POLICY, Policies.own(tenant.id(), PolicyJson.defaults(), ledger.now()));
+        tx.meta(Directory.HOME, tenant.id());
+        Ledger.Subject about = Ledger.Subject.tenant(tenant.id());
+        ledger.event(tx, EventType.TENANT_CREATED, about, "first_start", Map.of());
+        String secret = Credentials.newSecret();
+        String id = Credentials.newId();
+        KeyDoc doc =
+                fresh(Credentials.hash(id, secret), "first", Role.ADMIN, List.of(), null, null);
+        Row row = Rows.fresh(id, tenant.id(), null, ACTIVE, ledger.now(), doc);
+        tx.insert(Kind.KEY, row);
+        ledger.event(tx, EventType.KEY_CREATED, about, "first_start", Map.of("key", id));
+        return Optional.of(doc.form(row, Credentials.text(id, secret)));
+    }
+
+    private static KeyDoc fresh(
+            String hash,
+            @Nullable String name,
+            Role role,
+            List<String> scopes,
+            @Nullable Row policy,
+            @Nullable Instant expiresAt) {
+        return new KeyDoc(
+                name,
+                role.value(),
+                scopes,
+                policy == null ? null : policy.name(),
+                policy == null ? null : policy.id(),
+                expiresAt,
+                null,
+                null,
+                hash,
+                null,
+                null);
+    }
+
+    @Override
+    public KeyJson create(Caller caller, KeyRequest request) {
+        Access.require(caller, "keys:write");
+        Role role = KeyRules.check(caller, request);
+        for (int i = 1; ; i++) {
+            String id = Credentials.newId();
+            try {
+                KeyJson made = ledger.write(tx -> insert(tx, caller, request, role, id));
+                known.forget();
+                return made;
+            } catch (CaissonException e) {
+                // Ids of keys are short: another one may have it.
+                if (e.code() != ErrorCode.ALREADY_EXISTS || i == ID_TRIES) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private KeyJson insert(Store.Tx tx, Caller caller, KeyRequest request, Role role, String id) {
+        Row policy = KeyRules.policy(tx, caller, request.policy());
+        Instant now = ledger.now();
+        Long life = request.expiresInMillis();
+        String secret = Credentials.newSecret();
+        KeyDoc doc =
+                fresh(
+                        Credentials.hash(id, secret),
+                        request.name(),
+                        role,
+                        request.scopes(),
+                        policy,
+                        life == null ? null : now.plusMillis(life));
+        Row row = Rows.fresh(id, caller.tenant(), null, ACTIVE, now, doc);
+        tx.insert(Kind.KEY, row);
+        event(tx, caller, EventType.KEY_CREATED, row, Map.of("key", id, "role", role.value()));
+        return doc.form(row, Credentials.text(id, secret));
+    }
+
+    private void event(
+            Store.Tx tx, Caller caller, EventType type, Row row, Map<String, Object> data) {
+        ledger.event(tx, caller, type, Ledger.Subject.tenant(row.tenant()), "requested", data);
+    }
+
+    private static KeyJson form(Row row) {
+        return Json.read(row.body(), KeyDoc.class).form(row, null);
+    }
+
+    @Override
+    public KeyJson find(Caller caller, String id) {
+        Access.require(caller, "keys:read");
+        return form(ledger.read(tx -> Rows.require(tx, Kind.KEY, caller.tenant(), id)));
+    }
+
+    @Override
+    public Page<KeyJson> list(Caller caller, Listing listing) {
+        Access.require(caller, "keys:read");
+        Query query = cursors.page(Query.of(caller.tenant()), listing, NOUN);
+        List<Row> rows = ledger.read(tx -> tx.list(Kind.KEY, query));
+        return cursors.answer(rows, query, listing, NOUN, Keys::form);
+    }
+
+    @Override
+    public KeyJson rotate(Caller caller, String id, RotateRequest request) {
+        Access.require(caller, "keys:write");
+        Long asked = request.overlapMillis();
+        long overlap = asked == null ? 0 : asked;
+        if (overlap < 0 || overlap > MAX_OVERLAP.toMillis()) {
+            throw CaissonException.invalid("overlapMillis", "An overlap is 0 to 30 days.")
+                    .withDetail("allowed", "0 to " + MAX_OVERLAP.toMillis());
+        }
+        String secret = Credentials.newSecret();
+        KeyJson rotated = ledger.write(tx -> rotate(tx, caller, id, secret, overlap));
+        known.forget();
+        return rotated;
+    }
+
+    private KeyJson rotate(Store.Tx tx, Caller caller, String id, String secret, long overlap) {
+        Row row = Rows.require(tx, Kind.KEY, caller.tenant(), id);
+        KeyDoc doc = Json.read(row.body(), KeyDoc.class);
+        Instant now = ledger.now();
+        Instant expires = doc.expiresAt();
+        if (doc.revokedAt() != null || (expires != null && !now.isBefore(expires))) {
+            throw CaissonException.of(
+                            ErrorCode.INVALID_STATE,
+                            "The key " + id + " is revoked or has expired.")
+                    .withRemedy("Make another key.");
+        }
+        // Who knows the new secret is this key.
+        KeyRules.mayMake(caller, Role.of(doc.role()), doc.scopes(), doc.policyId());
+        Instant until = overlap == 0 ? null : now.plusMillis(overlap);
+        KeyDoc next = doc.withHash(Credentials.hash(id, secret), until);
+        Row after = tx.update(Kind.KEY, Rows.withBody(row, next));
+        event(tx, caller, EventType.KEY_ROTATED, row, Map.of("key", id, "overlapMillis", overlap));
+        return next.form(after, Credentials.text(id, secret));
+    }
+
+    @Override
+    public KeyJson revoke(Caller caller, String id) {
+        Access.require(caller, "keys:write");
+        KeyJson revoked = ledger.write(tx -> revoke(tx, caller, id));
+        known.forget();
+        return revoked;
+    }
+
+    private KeyJson revoke(Store.Tx tx, Caller caller, String id) {
+        Row row = Rows.require(tx, Kind.KEY, caller.tenant(), id);
+        KeyDoc doc = Json.read(row.body(), KeyDoc.class);
+        if (doc.revokedAt() != null) {
+            return doc.form(row, null);
+        }
+        KeyRules.mayHold(caller, Role.of(doc.role()));
+        KeyRules.keepOneAdmin(tx, row, doc, ledger.now());
+        KeyDoc next = doc.withRevokedAt(ledger.now());
+        tx.update(Kind.KEY, Rows.with(row, REVOKED, null, next));
+        event(tx, caller, EventType.KEY_REVOKED, row, Map.of("key", id));
+        return next.form(row, null);
+    }
+
+    /** Keys were changed by another part of this server. */
+    void forget() {
+        known.forget();
+    }
+}

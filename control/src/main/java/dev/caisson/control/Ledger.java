@@ -1,0 +1,133 @@
+package dev.caisson.control;
+
+import dev.caisson.api.EventType;
+import dev.caisson.core.Ids;
+import dev.caisson.v1.ActorJson;
+import dev.caisson.v1.EventJson;
+import java.time.Clock;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The store with what every part needs beside it: the clock, and events that are written in the
+ * same transaction as the state that they report. Thread-safe.
+ */
+final class Ledger {
+    /** Who did what nobody asked for. */
+    static final ActorJson SYSTEM = new ActorJson(null, "caisson", Map.of());
+
+    private final Store store;
+    private final Clock clock;
+    private final CopyOnWriteArrayList<Runnable> watchers = new CopyOnWriteArrayList<>();
+
+    Ledger(Store store, Clock clock) {
+        this.store = store;
+        this.clock = clock;
+    }
+
+    /** What an event is about. */
+    record Subject(
+            String tenant,
+            @Nullable String sandbox,
+            @Nullable String session,
+            @Nullable String exec,
+            @Nullable String run) {
+        static Subject tenant(String tenant) {
+            return new Subject(tenant, null, null, null, null);
+        }
+
+        static Subject sandbox(String tenant, String sandbox, @Nullable String session) {
+            return new Subject(tenant, sandbox, session, null, null);
+        }
+
+        Subject withExec(String newExec) {
+            return new Subject(tenant, sandbox, session, newExec, run);
+        }
+
+        Subject withRun(@Nullable String newRun) {
+            return new Subject(tenant, sandbox, session, exec, newRun);
+        }
+    }
+
+    Store store() {
+        return store;
+    }
+
+    /** Now, in milliseconds, as the store keeps it. */
+    Instant now() {
+        return clock.instant().truncatedTo(ChronoUnit.MILLIS);
+    }
+
+    static ActorJson actor(Caller caller) {
+        return new ActorJson(caller.keyId(), caller.subject(), caller.claimed());
+    }
+
+    /** Appends an event of a caller within a transaction. */
+    void event(
+            Store.Tx tx,
+            Caller caller,
+            EventType type,
+            Subject about,
+            String reason,
+            Map<String, Object> data) {
+        append(tx, actor(caller), caller.traceId(), type, about, reason, data);
+    }
+
+    /** Appends an event that nobody asked for. */
+    void event(
+            Store.Tx tx, EventType type, Subject about, String reason, Map<String, Object> data) {
+        append(tx, SYSTEM, null, type, about, reason, data);
+    }
+
+    private void append(
+            Store.Tx tx,
+            ActorJson actor,
+            @Nullable String trace,
+            EventType type,
+            Subject about,
+            String reason,
+            Map<String, Object> data) {
+        tx.append(
+                new EventJson(
+                        Ids.next(Ids.Kind.EVENT),
+                        0,
+                        now(),
+                        type.value(),
+                        about.tenant(),
+                        about.sandbox(),
+                        about.session(),
+                        about.exec(),
+                        about.run(),
+                        actor,
+                        null,
+                        trace,
+                        reason,
+                        data));
+    }
+
+    /** A durable write; those who follow events look again. */
+    <T> T write(Store.Work<T> work) {
+        T result = store.write(work);
+        watchers.forEach(Runnable::run);
+        return result;
+    }
+
+    /** The same without waiting. */
+    <T> CompletableFuture<T> submit(Store.Work<T> work) {
+        return store.submit(work)
+                .whenComplete((result, failure) -> watchers.forEach(Runnable::run));
+    }
+
+    <T> T read(Store.Work<T> work) {
+        return store.read(work);
+    }
+
+    /** Called after each write by its thread; must not block. */
+    void watch(Runnable watcher) {
+        watchers.add(watcher);
+    }
+}

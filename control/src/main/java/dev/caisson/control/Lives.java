@@ -1,0 +1,515 @@
+package dev.caisson.control;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.EndReason;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.api.EventType;
+import dev.caisson.api.Limits;
+import dev.caisson.core.Engine;
+import dev.caisson.core.EngineRequest;
+import dev.caisson.core.EngineSandbox;
+import dev.caisson.core.HostedSandbox;
+import dev.caisson.core.Ids;
+import dev.caisson.core.VolumeMount;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * How sandboxes begin and end. Intent is written before effect: a row says creating or ending
+ * before the engine is asked, and what is answered is durable. Thread-safe.
+ */
+final class Lives {
+    private static final Logger LOG = LoggerFactory.getLogger(Lives.class);
+
+    /** The engine ends a sandbox by itself that much later than the server would. */
+    private static final Duration SLACK = Duration.ofSeconds(5);
+
+    private static final Duration NO_END = Duration.ofDays(3650);
+    private static final int EPOCHS_PER_START = 1024;
+    private static final long EXECS_END_MILLIS = 2000;
+
+    private final Parts parts;
+    private final String bootId;
+    private final AtomicLong attached = new AtomicLong();
+    private volatile Detached detached = box -> {};
+
+    /** Told of a sandbox whose engine went away; decides whether it lives. */
+    interface Detached {
+        void detached(Box box);
+    }
+
+    Lives(Parts parts, String bootId) {
+        this.parts = parts;
+        this.bootId = bootId;
+    }
+
+    void onDetached(Detached listener) {
+        detached = listener;
+    }
+
+    /** Above every epoch that was said to any sandbox before, by this or an earlier server. */
+    long nextEpoch() {
+        return parts.ledger().store().epoch() * EPOCHS_PER_START
+                + attached.getAndIncrement() % EPOCHS_PER_START;
+    }
+
+    // ---- beginning
+
+    /** Makes a sandbox; running and durable when this returns. */
+    Box create(@Nullable Caller caller, Order order, String stateAtEnd) {
+        Quotas.Seat seat = parts.quotas().take(order.doc().tenant, order.limits());
+        boolean made = false;
+        try {
+            Box box = intent(caller, order);
+            box.seat(seat);
+            box.env(order.env());
+            begin(box, order, stateAtEnd);
+            made = true;
+            return box;
+        } finally {
+            if (!made) {
+                seat.release();
+            }
+        }
+    }
+
+    private Box intent(@Nullable Caller caller, Order order) {
+        SandboxDoc doc = order.doc();
+        parts.quotas().group(order.engine(), doc.tenant);
+        doc.id = order.engine().reserve(doc.tenant);
+        doc.session = Ids.next(Ids.Kind.SESSION);
+        doc.state = SandboxDoc.CREATING;
+        doc.createdAt = parts.ledger().now();
+        doc.bootId = bootId;
+        doc.limits = EffectivePolicy.form(order.limits());
+        if (!order.env().isEmpty()) {
+            doc.env = parts.vault().seal("env " + doc.id, dev.caisson.v1.Json.write(order.env()));
+        }
+        if (doc.timeoutMillis != null) {
+            doc.timeoutAt = doc.createdAt.plusMillis(doc.timeoutMillis);
+        }
+        Row row = doc.row(1, parts.node(), null);
+        parts.ledger()
+                .write(tx -> {
+                    tx.insert(Kind.SANDBOX, row);
+                    createdEvent(tx, caller, doc);
+                    return null;
+                });
+        Box box = new Box(doc, 1, doc.createdAt);
+        parts.boxes().add(box);
+        return box;
+    }
+
+    private void createdEvent(Store.Tx tx, @Nullable Caller caller, SandboxDoc doc) {
+        Map<String, Object> data = new HashMap<>();
+        data.put("tier", doc.tier);
+        data.put("engine", doc.engine);
+        data.put("template", doc.template);
+        data.put("labels", doc.labels);
+        data.put("limits", doc.limits);
+        data.put("root", doc.root);
+        data.put("policyVersion", doc.policyVersion);
+        if (doc.name != null) {
+            data.put("name", doc.name);
+        }
+        if (caller == null) {
+            parts.ledger().event(tx, EventType.SANDBOX_CREATED, doc.subject(), "", data);
+        } else {
+            parts.ledger().event(tx, caller, EventType.SANDBOX_CREATED, doc.subject(), "", data);
+        }
+    }
+
+    private void begin(Box box, Order order, String stateAtEnd) {
+        box.lock.lock();
+        try {
+            HostedSandbox hosted =
+                    hosted(
+                            box,
+                            box.doc(),
+                            order.engine(),
+                            order.limits(),
+                            order.disk(),
+                            order.mounts());
+            box.hosted(hosted);
+            box.tracker(parts.meter().track(box.tenant, box.id, box.doc().session));
+            SandboxDoc running = box.draft();
+            running.state = stateAtEnd;
+            running.startedAt = parts.ledger().now();
+            running.degraded = hosted.degraded();
+            save(
+                    box,
+                    running,
+                    tx ->
+                            parts.ledger()
+                                    .event(
+                                            tx,
+                                            EventType.SANDBOX_STARTED,
+                                            running.subject(),
+                                            "",
+                                            Map.of(
+                                                    "setupMicros",
+                                                    hosted.setup().toNanos() / 1000,
+                                                    "degraded",
+                                                    running.degraded)));
+            schedule(box);
+        } catch (CaissonException e) {
+            failed(box, e);
+            throw e;
+        } finally {
+            box.lock.unlock();
+        }
+    }
+
+    /** A new session of a sandbox from a saved disk; under the lock. */
+    void restart(
+            Box box,
+            Engine engine,
+            SandboxDoc doc,
+            Limits limits,
+            String disk,
+            List<VolumeMount> mounts) {
+        HostedSandbox hosted = hosted(box, doc, engine, limits, Optional.of(disk), mounts);
+        box.hosted(hosted);
+        doc.degraded = hosted.degraded();
+        box.tracker(parts.meter().track(box.tenant, box.id, doc.session));
+    }
+
+    private HostedSandbox hosted(
+            Box box,
+            SandboxDoc doc,
+            Engine engine,
+            Limits limits,
+            Optional<String> disk,
+            List<VolumeMount> mounts) {
+        return HostedSandbox.create(
+                engine,
+                new EngineRequest(
+                        box.id,
+                        box.tenant,
+                        doc.template,
+                        limits,
+                        Optional.of(parts.config().lease()),
+                        engineLife(doc),
+                        disk,
+                        mounts,
+                        doc.root),
+                new HostedSandbox.HostedSettings(nextEpoch(), Map.of(), doc.allowDegraded, limits),
+                new Listener(box, doc.session));
+    }
+
+    /** Connects to a sandbox that lives already; under the lock. */
+    HostedSandbox attach(Box box, Engine engine) {
+        SandboxDoc doc = box.doc();
+        HostedSandbox hosted =
+                HostedSandbox.attach(
+                        engine,
+                        box.id,
+                        nextEpoch(),
+                        new HostedSandbox.HostedSettings(
+                                0, Map.of(), doc.allowDegraded, Orders.limits(doc.limits)),
+                        new Listener(box, doc.session));
+        box.hosted(hosted);
+        if (box.tracker() == null) {
+            box.tracker(parts.meter().track(box.tenant, box.id, doc.session));
+        }
+        return hosted;
+    }
+
+    /** What the engine is told: the end that it enforces even without a server. */
+    Optional<Duration> engineLife(SandboxDoc doc) {
+        Instant end = doc.maxLifeAt();
+        Instant timeout = doc.state.equals(SandboxDoc.PAUSED) ? null : doc.timeoutAt;
+        if (!doc.pauseOnTimeout && timeout != null && (end == null || timeout.isBefore(end))) {
+            end = timeout;
+        }
+        if (end == null) {
+            return Optional.empty();
+        }
+        Duration left = Duration.between(parts.ledger().now(), end).plus(SLACK);
+        return Optional.of(left.isPositive() ? left : Duration.ofMillis(1));
+    }
+
+    /** Tells the engine that the end has moved. */
+    void renew(Box box, SandboxDoc doc) {
+        HostedSandbox hosted = box.hostedOrNull();
+        if (hosted != null) {
+            hosted.engine()
+                    .renew(parts.config().lease(), Optional.of(engineLife(doc).orElse(NO_END)));
+        }
+    }
+
+    /** It never ran: its row says so, and nothing is left. */
+    private void failed(Box box, CaissonException cause) {
+        HostedSandbox hosted = box.hostedOrNull();
+        if (hosted != null) {
+            hosted.destroy(EndReason.ENGINE_FAILED);
+        }
+        try {
+            SandboxDoc doc = box.draft();
+            over(box, doc, EndReason.ENGINE_FAILED, cause.message(), null);
+        } catch (CaissonException e) {
+            LOG.atWarn()
+                    .addKeyValue("sandbox", box.id)
+                    .addKeyValue("cause", e.message())
+                    .log("the failed start of a sandbox could not be written");
+        }
+    }
+
+    // ---- writing
+
+    /** More to do in the transaction that writes a sandbox. */
+    interface More {
+        void run(Store.Tx tx);
+    }
+
+    /** Writes a changed document and takes it over; under the box's lock. */
+    void save(Box box, SandboxDoc doc, More more) {
+        Instant due = doc.over() ? doc.endedAt : doc.end(box.idleAt()).at();
+        Row row = doc.row(box.version(), parts.node(), due);
+        Row written =
+                parts.ledger()
+                        .write(tx -> {
+                            Row now = tx.update(Kind.SANDBOX, row);
+                            more.run(tx);
+                            return now;
+                        });
+        box.written(doc, written.version());
+    }
+
+    // ---- ending
+
+    /** Ends it; dead and durable when this returns. Again: nothing. */
+    void end(Box box, EndReason reason, @Nullable Caller caller) {
+        box.lock.lock();
+        try {
+            if (box.doc().over()) {
+                return;
+            }
+            box.wanted(reason);
+            if (!box.doc().state.equals(SandboxDoc.ENDING)) {
+                SandboxDoc ending = box.draft();
+                ending.state = SandboxDoc.ENDING;
+                ending.reason = reason.value();
+                save(box, ending, tx -> {});
+            }
+            HostedSandbox hosted = box.hostedOrNull();
+            EngineSandbox.Ended ended = hosted == null ? null : hosted.destroy(reason);
+            finish(box, reason, ended, caller);
+        } finally {
+            box.lock.unlock();
+        }
+    }
+
+    /** Under the lock: everything is dead, the rest is writing. */
+    private void finish(
+            Box box,
+            EndReason reason,
+            EngineSandbox.@Nullable Ended ended,
+            @Nullable Caller caller) {
+        if (box.doc().over()) {
+            return;
+        }
+        box.execs.values().forEach(exec -> exec.sandboxOver(reason, EXECS_END_MILLIS));
+        SandboxDoc doc = box.draft();
+        EndReason why = reason;
+        if (ended != null && ended.reason() != EndReason.DELETED && box.wanted() == null) {
+            why = ended.reason();
+        }
+        over(box, doc, why, ended == null ? "" : ended.detail(), caller, ended);
+    }
+
+    private void over(
+            Box box,
+            SandboxDoc doc,
+            EndReason why,
+            String detail,
+            EngineSandbox.@Nullable Ended ended) {
+        over(box, doc, why, detail, null, ended);
+    }
+
+    private void over(
+            Box box,
+            SandboxDoc doc,
+            EndReason why,
+            String detail,
+            @Nullable Caller caller,
+            EngineSandbox.@Nullable Ended ended) {
+        boolean lost = why == EndReason.LOST || why == EndReason.HOST_RESTARTED;
+        doc.state = lost ? SandboxDoc.LOST : SandboxDoc.ENDED;
+        doc.reason = why.value();
+        doc.detail = detail.isEmpty() ? null : detail;
+        doc.endedAt = parts.ledger().now();
+        doc.env = null;
+        Meter.Tracker tracker = box.tracker();
+        EventType type = lost ? EventType.SANDBOX_LOST : EventType.SANDBOX_ENDED;
+        Map<String, Object> data = new HashMap<>();
+        data.put("detail", detail);
+        if (ended != null) {
+            data.put("usage", Forms.usage(ended.usage()));
+        }
+        save(
+                box,
+                doc,
+                tx -> {
+                    if (tracker != null && ended != null) {
+                        tracker.ended(tx, ended.usage());
+                    }
+                    if (caller == null) {
+                        parts.ledger().event(tx, type, doc.subject(), why.value(), data);
+                    } else {
+                        parts.ledger().event(tx, caller, type, doc.subject(), why.value(), data);
+                    }
+                });
+        gone(box, doc);
+    }
+
+    private void gone(Box box, SandboxDoc doc) {
+        box.alarm(null);
+        box.hosted(null);
+        parts.boxes().remove(box);
+        Quotas.Seat seat = box.seat();
+        if (seat != null) {
+            seat.release();
+        }
+        box.over.complete(doc);
+    }
+
+    /** What the engine tells of a sandbox by itself. */
+    final class Listener implements HostedSandbox.HostedListener {
+        private final Box box;
+        private final String session;
+
+        Listener(Box box, String session) {
+            this.box = box;
+            this.session = session;
+        }
+
+        @Override
+        public void ended(EngineSandbox.Ended ended) {
+            if (ended.reason() == EndReason.LOST) {
+                detached.detached(box);
+                return;
+            }
+            box.lock.lock();
+            try {
+                if (!session.equals(box.doc().session) || isPausedOnDisk()) {
+                    return; // that session ended on purpose
+                }
+                EndReason wanted = box.wanted();
+                finish(box, wanted == null ? ended.reason() : wanted, ended, null);
+            } finally {
+                box.lock.unlock();
+            }
+        }
+
+        private boolean isPausedOnDisk() {
+            return "disk".equals(box.doc().pauseMode) && box.state().equals(SandboxDoc.PAUSED);
+        }
+
+        @Override
+        public void event(
+                EventType type, Optional<String> exec, String reason, Map<String, Object> data) {
+            parts.ledger()
+                    .submit(tx -> {
+                        parts.ledger()
+                                .event(
+                                        tx,
+                                        type,
+                                        exec.map(id -> subject().withExec(id))
+                                                .orElseGet(this::subject),
+                                        reason,
+                                        data);
+                        return null;
+                    });
+        }
+
+        private Ledger.Subject subject() {
+            return box.doc().subject();
+        }
+    }
+
+    /** Says that a sandbox is gone that nobody can ask any more. */
+    void lost(Box box, EndReason reason, String detail) {
+        box.lock.lock();
+        try {
+            if (!box.doc().over()) {
+                box.execs.values().forEach(exec -> exec.sandboxOver(reason, EXECS_END_MILLIS));
+                over(box, box.draft(), reason, detail, null);
+            }
+        } finally {
+            box.lock.unlock();
+        }
+    }
+
+    // ---- time
+
+    /** Sets the alarm for the next end of the sandbox; under the lock. */
+    void schedule(Box box) {
+        Instant at = box.doc().end(box.idleAt()).at();
+        if (at == null && box.doc().idleTimeoutMillis != null) {
+            at = parts.ledger().now().plusMillis(Math.max(1000, box.doc().idleTimeoutMillis));
+        }
+        if (at == null || box.doc().over()) {
+            box.alarm(null);
+            return;
+        }
+        long millis = Math.max(1, Duration.between(parts.ledger().now(), at).toMillis());
+        box.alarm(
+                parts.timers()
+                        .schedule(
+                                () ->
+                                        Thread.ofVirtual()
+                                                .name("caisson-alarm-" + box.id)
+                                                .start(() -> alarm(box)),
+                                millis,
+                                TimeUnit.MILLISECONDS));
+    }
+
+    private void alarm(Box box) {
+        box.lock.lock();
+        try {
+            SandboxDoc.End end = box.doc().end(box.idleAt());
+            if (end.at() == null || end.at().isAfter(parts.ledger().now())) {
+                schedule(box);
+                return;
+            }
+            boolean pause = box.doc().pauseOnTimeout && !"max_life".equals(end.why());
+            if (pause && box.state().equals(SandboxDoc.RUNNING)) {
+                pauser.pause(box, true, String.valueOf(end.why()));
+            } else {
+                end(box, EndReason.of(String.valueOf(end.why())), null);
+            }
+        } catch (CaissonException e) {
+            LOG.atWarn()
+                    .addKeyValue("sandbox", box.id)
+                    .addKeyValue("cause", e.message())
+                    .log("a sandbox whose time was over could not be ended, trying again");
+            parts.timers().schedule(() -> alarm(box), 1, TimeUnit.SECONDS);
+        } finally {
+            box.lock.unlock();
+        }
+    }
+
+    /** Pauses a sandbox whose time is over; set once. */
+    interface Pauser {
+        void pause(Box box, boolean memory, String reason);
+    }
+
+    private volatile Pauser pauser =
+            (box, memory, reason) -> {
+                throw CaissonException.of(ErrorCode.UNSUPPORTED, "Nothing pauses here.");
+            };
+
+    void onPause(Pauser newPauser) {
+        pauser = newPauser;
+    }
+}

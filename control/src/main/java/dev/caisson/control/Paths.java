@@ -1,0 +1,50 @@
+package dev.caisson.control;
+
+import dev.caisson.api.CaissonException;
+
+/** Paths of the API: absolute or below /work, escaped, never upwards. */
+final class Paths {
+    private static final int MAX = 4096;
+    private static final java.util.regex.Pattern ESCAPE =
+            java.util.regex.Pattern.compile("%([0-9A-Fa-f]{2})");
+
+    private Paths() {}
+
+    /**
+     * The absolute path.
+     *
+     * @throws CaissonException {@link dev.caisson.api.ErrorCode#INVALID}
+     */
+    static String absolute(String path) {
+        if (path.isEmpty() || path.length() > MAX || path.indexOf('\0') >= 0) {
+            throw invalid(path, "is empty, too long or holds a NUL");
+        }
+        for (String part : decoded(path).split("/", -1)) {
+            if (part.equals("..") || part.equals(".") || part.indexOf('\0') >= 0) {
+                throw invalid(path, "has a part that is . or .., or a NUL");
+            }
+        }
+        String absolute = path.startsWith("/") ? path : "/work/" + path;
+        return absolute.length() > 1 && absolute.endsWith("/")
+                ? absolute.substring(0, absolute.length() - 1)
+                : absolute;
+    }
+
+    /** As the sandbox will read it, for looking at only. */
+    private static String decoded(String path) {
+        return ESCAPE.matcher(path)
+                .replaceAll(found ->
+                        java.util.regex.Matcher.quoteReplacement(
+                                String.valueOf((char) Integer.parseInt(found.group(1), 16))));
+    }
+
+    private static CaissonException invalid(String path, String why) {
+        return CaissonException.invalid("path", "The path '" + Boxes.shown(path) + "' " + why + ".")
+                .withRemedy("Give an absolute path, or one below /work.");
+    }
+
+    /** A path below a folder. */
+    static String below(String folder, String relative) {
+        return folder.equals("/") ? "/" + relative : folder + "/" + relative;
+    }
+}

@@ -1,0 +1,491 @@
+package dev.caisson.control;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.EndReason;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.api.EventType;
+import dev.caisson.api.Limits;
+import dev.caisson.core.EngineSandbox;
+import dev.caisson.core.HostedSandbox;
+import dev.caisson.core.Ids;
+import dev.caisson.v1.Json;
+import dev.caisson.v1.LimitsJson;
+import dev.caisson.v1.Page;
+import dev.caisson.v1.PoolJson;
+import dev.caisson.v1.PoolRequest;
+import dev.caisson.v1.SandboxRequest;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Sandboxes that are ready before they are asked for. Each belongs to its tenant from the start, is
+ * given out once, with the claimer's policy applied and read back from the engine before, and never
+ * taken back. Thread-safe.
+ */
+final class Pools implements PoolService {
+    private static final Logger LOG = LoggerFactory.getLogger(Pools.class);
+    private static final int MAX_SIZE = 1000;
+
+    private final Parts parts;
+    private final Lives lives;
+    private final Orders orders;
+    private final ConcurrentHashMap<String, Pool> pools = new ConcurrentHashMap<>();
+
+    /** A pool of this server. */
+    private static final class Pool {
+        volatile PoolDoc doc;
+        volatile long version;
+        final ConcurrentLinkedDeque<Box> ready = new ConcurrentLinkedDeque<>();
+        final AtomicLong claimed = new AtomicLong();
+        final AtomicLong missed = new AtomicLong();
+        final AtomicBoolean filling = new AtomicBoolean();
+        volatile boolean closed;
+
+        Pool(PoolDoc doc, long version) {
+            this.doc = doc;
+            this.version = version;
+        }
+    }
+
+    Pools(Parts parts, Lives lives, Orders orders) {
+        this.parts = parts;
+        this.lives = lives;
+        this.orders = orders;
+    }
+
+    /** Takes up the pools of this server; after recovery. */
+    void start() {
+        parts.ledger()
+                .read(tx -> tx.list(Kind.POOL, Query.ALL.withNode(parts.node())))
+                .forEach(row -> {
+                    Pool pool = new Pool(PoolDoc.of(row), row.version());
+                    pools.put(row.id(), pool);
+                    fill(pool);
+                });
+    }
+
+    // ---- claiming
+
+    /** A ready sandbox that fits the order, given out and durable; empty: make one. */
+    Optional<Box> claim(Caller caller, SandboxRequest request, Order order) {
+        String asked = request.pool();
+        if ("none".equals(asked) || order.disk().isPresent() || !order.mounts().isEmpty()) {
+            return Optional.empty();
+        }
+        for (Pool pool : pools.values()) {
+            if (fits(pool.doc, caller, asked, order)) {
+                Optional<Box> claimed = claim(pool, caller, order);
+                fill(pool);
+                if (claimed.isPresent()) {
+                    return claimed;
+                }
+                pool.missed.incrementAndGet();
+            }
+        }
+        if (asked != null
+                && pools.values().stream().noneMatch(pool -> named(pool, caller, asked))) {
+            throw CaissonException.of(
+                    ErrorCode.NOT_FOUND, "There is no pool '" + Boxes.shown(asked) + "'.");
+        }
+        return Optional.empty();
+    }
+
+    private static boolean named(Pool pool, Caller caller, String name) {
+        return pool.doc.tenant.equals(caller.tenant())
+                && (pool.doc.name.equals(name) || pool.doc.id.equals(name));
+    }
+
+    private static boolean fits(PoolDoc pool, Caller caller, @Nullable String asked, Order order) {
+        LimitsJson limits = EffectivePolicy.form(order.limits());
+        return pool.tenant.equals(caller.tenant())
+                && (asked == null || pool.name.equals(asked) || pool.id.equals(asked))
+                && pool.template.equals(order.doc().template)
+                && pool.tier.equals(order.doc().tier)
+                && pool.root == order.doc().root
+                && java.util.Objects.equals(pool.limits.diskBytes(), limits.diskBytes())
+                && java.util.Objects.equals(pool.limits.inodes(), limits.inodes())
+                && java.util.Objects.equals(
+                        pool.limits.ioBytesPerSecond(), limits.ioBytesPerSecond());
+    }
+
+    private Optional<Box> claim(Pool pool, Caller caller, Order order) {
+        for (Box box = pool.ready.pollFirst(); box != null; box = pool.ready.pollFirst()) {
+            if (handOut(pool, box, caller, order)) {
+                pool.claimed.incrementAndGet();
+                return Optional.of(box);
+            }
+        }
+        return Optional.empty();
+    }
+
+    private boolean handOut(Pool pool, Box box, Caller caller, Order order) {
+        box.lock.lock();
+        try {
+            if (!box.doc().state.equals(SandboxDoc.POOLED)) {
+                return false;
+            }
+            applyPolicy(box, order);
+            SandboxDoc doc = claimed(box, pool, caller, order);
+            lives.renew(box, doc);
+            lives.save(
+                    box,
+                    doc,
+                    tx ->
+                            parts.ledger()
+                                    .event(
+                                            tx,
+                                            caller,
+                                            EventType.SANDBOX_STARTED,
+                                            doc.subject(),
+                                            "claimed",
+                                            Map.of("pool", pool.doc.id, "labels", doc.labels)));
+            box.env(order.env());
+            box.touch(parts.ledger().now());
+            lives.schedule(box);
+            return true;
+        } catch (CaissonException e) {
+            if (e.code() == ErrorCode.ALREADY_EXISTS) {
+                pool.ready.addFirst(box); // the name is taken: the sandbox is still nobody's
+                throw e;
+            }
+            LOG.atWarn()
+                    .addKeyValue("sandbox", box.id)
+                    .addKeyValue("cause", e.message())
+                    .log("a warm sandbox could not be given out");
+            discard(box);
+            return false;
+        } finally {
+            box.lock.unlock();
+        }
+    }
+
+    /** Other limits are set in the engine, and the quota of the tenant is asked. */
+    private void applyPolicy(Box box, Order order) {
+        Limits wanted = order.limits();
+        LimitsJson form = EffectivePolicy.form(wanted);
+        if (!form.equals(box.doc().limits)) {
+            Quotas.Seat seat = box.seat();
+            if (seat != null) {
+                seat.change(wanted);
+            }
+            box.hosted().engine().setLimits(wanted);
+        }
+    }
+
+    private SandboxDoc claimed(Box box, Pool pool, Caller caller, Order order) {
+        SandboxDoc asked = order.doc();
+        SandboxDoc doc = box.draft();
+        doc.state = SandboxDoc.RUNNING;
+        doc.pool = pool.doc.id;
+        doc.name = asked.name;
+        doc.labels = asked.labels;
+        doc.policy = asked.policy;
+        doc.policyVersion = asked.policyVersion;
+        doc.keyId = caller.keyId();
+        doc.run = asked.run;
+        doc.owned = asked.owned;
+        doc.autoResume = asked.autoResume;
+        doc.pauseOnTimeout = asked.pauseOnTimeout;
+        doc.createdAt = parts.ledger().now();
+        doc.timeoutMillis = asked.timeoutMillis;
+        doc.timeoutAt =
+                asked.timeoutMillis == null ? null : doc.createdAt.plusMillis(asked.timeoutMillis);
+        doc.idleTimeoutMillis = asked.idleTimeoutMillis;
+        doc.maxLifeMillis = asked.maxLifeMillis;
+        doc.limits = EffectivePolicy.form(order.limits());
+        if (!order.env().isEmpty()) {
+            doc.env = parts.vault().seal("env " + doc.id, Json.write(order.env()));
+        }
+        return doc;
+    }
+
+    private void discard(Box box) {
+        try {
+            lives.end(box, EndReason.POLICY, null);
+        } catch (CaissonException e) {
+            LOG.atWarn().addKeyValue("sandbox", box.id).log("a warm sandbox could not be ended");
+        }
+    }
+
+    // ---- filling
+
+    private void fill(Pool pool) {
+        if (pool.closed
+                || pool.ready.size() >= pool.doc.size
+                || !pool.filling.compareAndSet(false, true)) {
+            return;
+        }
+        Thread.ofVirtual()
+                .name("caisson-pool-" + pool.doc.id)
+                .start(() -> {
+                    try {
+                        while (!pool.closed && pool.ready.size() < pool.doc.size) {
+                            pool.ready.add(warm(pool.doc));
+                        }
+                    } catch (CaissonException e) {
+                        LOG.atWarn()
+                                .addKeyValue("pool", pool.doc.id)
+                                .addKeyValue("cause", e.message())
+                                .log("the pool cannot be filled now");
+                        parts.timers()
+                                .schedule(
+                                        () -> fill(pool), 2, java.util.concurrent.TimeUnit.SECONDS);
+                    } finally {
+                        pool.filling.set(false);
+                    }
+                    if (pool.closed) {
+                        drain(pool);
+                    }
+                });
+    }
+
+    private Box warm(PoolDoc pool) {
+        SandboxDoc doc = new SandboxDoc();
+        doc.tenant = pool.tenant;
+        doc.keyId = pool.keyId;
+        doc.template = pool.template;
+        doc.tier = pool.tier;
+        doc.root = pool.root;
+        doc.pool = pool.id;
+        var engine = orders.engineOf(doc);
+        doc.engine = engine.name();
+        Order order =
+                new Order(
+                        doc,
+                        engine,
+                        Orders.limits(pool.limits),
+                        Map.of(),
+                        Optional.empty(),
+                        List.of(),
+                        parts.policies().effective(owner(pool), null));
+        Box box = lives.create(null, order, SandboxDoc.POOLED);
+        verify(box);
+        return box;
+    }
+
+    /** What is handed out later is seen to be there and empty now. */
+    private static void verify(Box box) {
+        HostedSandbox hosted = box.hosted();
+        EngineSandbox.Observation seen = hosted.engine().observe();
+        if (seen.frozen()) {
+            throw CaissonException.of(
+                    ErrorCode.ENGINE_FAILED, "A new sandbox is frozen: " + box.id + ".");
+        }
+    }
+
+    private static Caller owner(PoolDoc pool) {
+        return new Caller(
+                pool.tenant,
+                pool.keyId,
+                "caisson",
+                Role.OPERATOR,
+                java.util.Set.of(),
+                null,
+                false,
+                Map.of(),
+                null);
+    }
+
+    private void drain(Pool pool) {
+        for (Box box = pool.ready.pollFirst(); box != null; box = pool.ready.pollFirst()) {
+            discard(box);
+        }
+    }
+
+    // ---- for callers
+
+    @Override
+    public PoolJson create(Caller caller, PoolRequest request) {
+        Access.require(caller, "pools:write");
+        if (!request.name().matches("[A-Za-z0-9_][A-Za-z0-9._-]{0,62}")
+                || request.name().equals("none")) {
+            throw CaissonException.invalid(
+                    "name", "The name is not [A-Za-z0-9_][A-Za-z0-9._-]{0,62}, or it is none.");
+        }
+        Order order = orders.order(caller, like(request));
+        PoolDoc doc = new PoolDoc();
+        doc.id = Ids.next(Ids.Kind.POOL);
+        doc.name = request.name();
+        doc.tenant = caller.tenant();
+        doc.keyId = caller.keyId();
+        doc.template = order.doc().template;
+        doc.tier = order.doc().tier;
+        doc.root = order.doc().root;
+        doc.limits = EffectivePolicy.form(order.limits());
+        doc.size = size(request.size());
+        doc.createdAt = parts.ledger().now();
+        Row row = doc.row(1, parts.node());
+        parts.ledger()
+                .write(tx -> {
+                    tx.insert(Kind.POOL, row);
+                    changed(tx, caller, doc, "created");
+                    return null;
+                });
+        Pool pool = new Pool(doc, 1);
+        pools.put(doc.id, pool);
+        fill(pool);
+        return form(pool);
+    }
+
+    private static SandboxRequest like(PoolRequest request) {
+        return new SandboxRequest(
+                null,
+                null,
+                Map.of(),
+                request.tier(),
+                request.template(),
+                null,
+                null,
+                request.limits(),
+                Map.of(),
+                null,
+                null,
+                null,
+                null,
+                null,
+                request.root(),
+                List.of(),
+                null,
+                null,
+                "none");
+    }
+
+    private static int size(int size) {
+        if (size < 0 || size > MAX_SIZE) {
+            throw CaissonException.invalid("size", "A pool holds 0 to " + MAX_SIZE + " sandboxes.")
+                    .withDetail("allowed", "0 to " + MAX_SIZE);
+        }
+        return size;
+    }
+
+    private void changed(Store.Tx tx, Caller caller, PoolDoc doc, String reason) {
+        Map<String, Object> data = new HashMap<>();
+        data.put("pool", doc.id);
+        data.put("name", doc.name);
+        data.put("size", (long) doc.size);
+        parts.ledger()
+                .event(
+                        tx,
+                        caller,
+                        EventType.POOL_CHANGED,
+                        Ledger.Subject.tenant(doc.tenant),
+                        reason,
+                        data);
+    }
+
+    private static PoolJson form(Pool pool) {
+        PoolDoc doc = pool.doc;
+        return new PoolJson(
+                doc.id,
+                doc.name,
+                doc.tenant,
+                doc.template,
+                doc.tier,
+                doc.limits,
+                doc.root ? "allowed" : "denied",
+                doc.size,
+                pool.ready.size(),
+                pool.claimed.get(),
+                pool.missed.get(),
+                doc.createdAt,
+                pool.version);
+    }
+
+    private Pool pool(Caller caller, String idOrName) {
+        return pools.values().stream()
+                .filter(pool -> named(pool, caller, idOrName))
+                .findFirst()
+                .orElseThrow(() ->
+                        CaissonException.of(
+                                ErrorCode.NOT_FOUND,
+                                "There is no pool '" + Boxes.shown(idOrName) + "'."));
+    }
+
+    @Override
+    public PoolJson find(Caller caller, String id) {
+        Access.require(caller, "pools:read");
+        return form(pool(caller, id));
+    }
+
+    @Override
+    public Page<PoolJson> list(Caller caller, Listing listing) {
+        Access.require(caller, "pools:read");
+        Query query = Query.of(caller.tenant()).withNode(parts.node());
+        Query page = parts.cursors().page(query, listing, "pools");
+        return parts.cursors()
+                .answer(
+                        parts.ledger().read(tx -> tx.list(Kind.POOL, page)),
+                        query,
+                        listing,
+                        "pools",
+                        row ->
+                                form(
+                                        pools.getOrDefault(
+                                                row.id(),
+                                                new Pool(PoolDoc.of(row), row.version()))));
+    }
+
+    @Override
+    public PoolJson resize(Caller caller, String id, int size) {
+        Access.require(caller, "pools:write");
+        Pool pool = pool(caller, id);
+        int wanted = size(size);
+        PoolDoc doc = Json.read(Json.write(pool.doc), PoolDoc.class);
+        doc.size = wanted;
+        Row row = doc.row(pool.version, parts.node());
+        Row now =
+                parts.ledger()
+                        .write(tx -> {
+                            Row written = tx.update(Kind.POOL, row);
+                            changed(tx, caller, doc, "resized");
+                            return written;
+                        });
+        pool.doc = doc;
+        pool.version = now.version();
+        while (pool.ready.size() > wanted) {
+            Box surplus = pool.ready.pollLast();
+            if (surplus != null) {
+                discard(surplus);
+            }
+        }
+        fill(pool);
+        return form(pool);
+    }
+
+    @Override
+    public void delete(Caller caller, String id) {
+        Access.require(caller, "pools:write");
+        Pool pool = pool(caller, id);
+        parts.ledger()
+                .write(tx -> {
+                    tx.delete(Kind.POOL, pool.doc.id);
+                    changed(tx, caller, pool.doc, "deleted");
+                    return null;
+                });
+        pools.remove(pool.doc.id);
+        pool.closed = true;
+        drain(pool);
+    }
+
+    /** Deletes the pools of a tenant that goes. */
+    void drop(String tenant) {
+        pools.values()
+                .removeIf(pool -> {
+                    boolean his = pool.doc.tenant.equals(tenant);
+                    if (his) {
+                        pool.closed = true;
+                        drain(pool);
+                    }
+                    return his;
+                });
+    }
+}

@@ -1,0 +1,477 @@
+package dev.caisson.control;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.EndReason;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.api.ExecSpec;
+import dev.caisson.api.PtySize;
+import dev.caisson.api.Tier;
+import dev.caisson.core.Engine;
+import dev.caisson.core.HostedSandbox;
+import dev.caisson.core.KnownExec;
+import dev.caisson.core.Position;
+import dev.caisson.v1.Json;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tools.jackson.core.type.TypeReference;
+
+/**
+ * What a server that starts does with what an earlier one left, and what a running one does when
+ * its engine went away and came back: each sandbox is adopted or ended, each exec goes on where its
+ * kept output stops, and nothing is said that was not seen. Touches only rows and sandboxes of its
+ * own node.
+ */
+final class Recovery {
+    private static final Logger LOG = LoggerFactory.getLogger(Recovery.class);
+    private static final Duration PATIENCE = Duration.ofSeconds(15);
+
+    private final Parts parts;
+    private final Lives lives;
+    private final Execs execs;
+    private final Runs runs;
+    private final String bootId;
+
+    Recovery(Parts parts, Lives lives, Execs execs, Runs runs, String bootId) {
+        this.parts = parts;
+        this.lives = lives;
+        this.execs = execs;
+        this.runs = runs;
+        this.bootId = bootId;
+    }
+
+    /** Before the first request. */
+    void start() {
+        Map<String, Engine> living = living();
+        List<Row> rows =
+                parts.ledger()
+                        .read(tx ->
+                                tx.list(
+                                        Kind.SANDBOX,
+                                        Query.ALL
+                                                .withNode(parts.node())
+                                                .withStates(SandboxDoc.ALIVE)));
+        for (Row row : rows) {
+            recover(row, Optional.ofNullable(living.remove(row.id())));
+        }
+        living.forEach(this::reap);
+        disks();
+        runs();
+    }
+
+    private Map<String, Engine> living() {
+        Map<String, Engine> living = new HashMap<>();
+        for (Engine engine : parts.engines().engines()) {
+            engine.list().stream()
+                    .filter(Engine.Living::leased)
+                    .forEach(one -> living.put(one.sandbox(), engine));
+        }
+        return living;
+    }
+
+    /** A sandbox that no row knows as living is nobody's; one of another server is left alone. */
+    private void reap(String sandbox, Engine engine) {
+        Optional<Row> row = parts.ledger().read(tx -> tx.find(Kind.SANDBOX, sandbox));
+        if (row.isPresent() && !parts.node().equals(row.get().node())) {
+            return;
+        }
+        LOG.atInfo().addKeyValue("sandbox", sandbox).log("ending a sandbox that nobody knows");
+        try {
+            engine.attach(sandbox).destroy();
+        } catch (CaissonException e) {
+            LOG.atWarn()
+                    .addKeyValue("sandbox", sandbox)
+                    .addKeyValue("cause", e.message())
+                    .log("it could not be ended; its lease will");
+        }
+    }
+
+    // ---- sandboxes
+
+    private void recover(Row row, Optional<Engine> engine) {
+        SandboxDoc doc = SandboxDoc.of(row);
+        Box box = new Box(doc, row.version(), parts.ledger().now());
+        box.seat(parts.quotas().adopt(doc.tenant, Orders.limits(doc.limits)));
+        parts.boxes().add(box);
+        box.lock.lock();
+        try {
+            switch (doc.state) {
+                case SandboxDoc.CREATING ->
+                        discard(
+                                box,
+                                engine,
+                                EndReason.ENGINE_FAILED,
+                                "the server was restarted while it was made");
+                case SandboxDoc.POOLED ->
+                        discard(box, engine, EndReason.DELETED, "warm, and never given out");
+                case SandboxDoc.ENDING ->
+                        discard(box, engine, EndReason.of(String.valueOf(doc.reason)), "");
+                case SandboxDoc.PAUSED, SandboxDoc.PAUSING, SandboxDoc.RESUMING ->
+                        paused(box, engine);
+                default -> running(box, engine);
+            }
+        } catch (CaissonException e) {
+            LOG.atWarn()
+                    .addKeyValue("sandbox", box.id)
+                    .addKeyValue("cause", e.message())
+                    .log("a sandbox could not be taken up");
+            discard(box, engine, EndReason.LOST, e.message());
+        } finally {
+            box.lock.unlock();
+        }
+    }
+
+    private void discard(Box box, Optional<Engine> engine, EndReason reason, String detail) {
+        engine.ifPresent(there -> {
+            try {
+                there.attach(box.id).destroy();
+            } catch (CaissonException e) {
+                LOG.atDebug().addKeyValue("sandbox", box.id).log("it was gone already");
+            }
+        });
+        lostExecs(box);
+        lives.lost(box, reason, detail);
+    }
+
+    private void running(Box box, Optional<Engine> engine) {
+        if (engine.isEmpty()) {
+            gone(box);
+            return;
+        }
+        attach(box, engine.get());
+        if (!box.doc().state.equals(SandboxDoc.RUNNING)) {
+            SandboxDoc doc = box.draft();
+            doc.state = SandboxDoc.RUNNING;
+            lives.save(box, doc, tx -> {});
+        }
+        lives.schedule(box);
+    }
+
+    /** It is not there any more: why, as far as that is known. */
+    private void gone(Box box) {
+        lostExecs(box);
+        SandboxDoc doc = box.doc();
+        SandboxDoc.End end = doc.end(null);
+        Instant now = parts.ledger().now();
+        if (!doc.bootId.equals(bootId)) {
+            lives.lost(box, EndReason.HOST_RESTARTED, "the host was started anew");
+        } else if (end.at() != null && end.at().isBefore(now)) {
+            lives.lost(box, EndReason.of(String.valueOf(end.why())), "");
+        } else {
+            lives.lost(box, EndReason.LOST, "its engine does not know it any more");
+        }
+    }
+
+    private void paused(Box box, Optional<Engine> engine) {
+        SandboxDoc doc = box.doc();
+        boolean saved = doc.pauseSnapshot != null && saved(doc, doc.pauseSnapshot);
+        if (saved && !doc.state.equals(SandboxDoc.PAUSING)) {
+            // A session that was being made of it was told to nobody.
+            engine.ifPresent(there -> there.attach(box.id).destroy());
+            lostExecs(box);
+            back(box, SandboxDoc.PAUSED, "disk");
+        } else if (engine.isPresent()) {
+            attach(box, engine.get());
+            if (doc.state.equals(SandboxDoc.PAUSED)) {
+                lives.schedule(box);
+                return;
+            }
+            box.hosted().engine().thaw();
+            back(box, SandboxDoc.RUNNING, null);
+        } else if (saved) {
+            lostExecs(box);
+            back(box, SandboxDoc.PAUSED, "disk");
+        } else {
+            gone(box);
+        }
+    }
+
+    private boolean saved(SandboxDoc doc, String snapshot) {
+        return parts.engines()
+                .of(Tier.of(doc.tier))
+                .map(engine ->
+                        engine.snapshots().stream().anyMatch(disk -> disk.id().equals(snapshot)))
+                .orElse(false);
+    }
+
+    private void back(Box box, String state, @Nullable String mode) {
+        SandboxDoc doc = box.draft();
+        doc.state = state;
+        doc.pauseMode = mode;
+        if (mode == null) {
+            doc.pauseSnapshot = null;
+            doc.pausedAt = null;
+        } else if (doc.pausedAt == null) {
+            doc.pausedAt = parts.ledger().now();
+        }
+        lives.save(box, doc, tx -> {});
+        lives.schedule(box);
+    }
+
+    private void attach(Box box, Engine engine) {
+        SandboxDoc doc = box.doc();
+        String sealed = doc.env;
+        if (sealed != null) {
+            box.env(
+                    Json.LENIENT.readValue(
+                            parts.vault().open("env " + box.id, sealed),
+                            new TypeReference<Map<String, String>>() {}));
+        }
+        HostedSandbox hosted = lives.attach(box, engine);
+        Map<String, KnownExec> known = new HashMap<>();
+        hosted.knownExecs().forEach(exec -> known.put(exec.exec(), exec));
+        for (Row row : execRows(box)) {
+            ExecDoc exec = ExecDoc.of(row);
+            KnownExec there = known.remove(exec.id);
+            if (!exec.over()) {
+                takeUp(box, hosted, exec, Optional.ofNullable(there));
+            } else if (there != null) {
+                forget(hosted, there, exec);
+            }
+        }
+        known.values().forEach(unknown -> unknown(box, hosted, unknown));
+        lives.renew(box, doc);
+    }
+
+    private List<Row> execRows(Box box) {
+        return parts.ledger()
+                .read(tx -> tx.list(Kind.EXEC, Query.of(box.tenant).withParent(box.id)));
+    }
+
+    // ---- execs
+
+    private RunningExec running(Box box, ExecDoc doc) {
+        RunningExec exec =
+                new RunningExec(
+                        parts, box, doc, execs.recovered(doc), parts.quotas().exec(box.tenant));
+        execs.adopt(exec);
+        return exec;
+    }
+
+    private void takeUp(Box box, HostedSandbox hosted, ExecDoc doc, Optional<KnownExec> known) {
+        RunningExec exec = running(box, doc);
+        if (known.isEmpty()) {
+            if (doc.state.equals(ExecDoc.WAITING)) {
+                exec.failed(
+                        CaissonException.of(
+                                ErrorCode.CANCELLED,
+                                "The server was restarted while it waited for an approval."));
+            } else {
+                exec.sandboxOver(EndReason.LOST, 0);
+            }
+            return;
+        }
+        follow(hosted, exec, known.get());
+    }
+
+    private static void follow(HostedSandbox hosted, RunningExec exec, KnownExec known) {
+        Position kept = exec.log.position(known.stdinReceived());
+        Position from =
+                kept.seq() >= known.firstSeq() - 1
+                        ? kept
+                        : new Position(
+                                known.firstSeq() - 1,
+                                kept.stdoutOffset(),
+                                kept.stderrOffset(),
+                                kept.ptyOffset(),
+                                known.stdinReceived());
+        exec.hosted(hosted.adopt(known, from, spec(exec.doc()), exec));
+    }
+
+    private static ExecSpec spec(ExecDoc doc) {
+        ExecSpec spec =
+                ExecSpec.of(doc.argv.isEmpty() ? List.of("unknown") : doc.argv)
+                        .withCapture(false)
+                        .withStdin(doc.stdin);
+        return doc.pty ? spec.withPty(new PtySize(24, 80)) : spec;
+    }
+
+    /** Its end is written already; only the agent was not told. */
+    private static void forget(HostedSandbox hosted, KnownExec known, ExecDoc doc) {
+        hosted.adopt(
+                known,
+                new Position(known.lastSeq(), 0, 0, 0, known.stdinReceived()),
+                spec(doc),
+                Deaf.SINK);
+    }
+
+    /** It was started, and the server died before that was written. */
+    private void unknown(Box box, HostedSandbox hosted, KnownExec known) {
+        ExecDoc doc = new ExecDoc();
+        doc.id = known.exec();
+        doc.tenant = box.tenant;
+        doc.sandbox = box.id;
+        doc.session = box.doc().session;
+        doc.state = ExecDoc.RUNNING;
+        doc.createdAt = parts.ledger().now();
+        doc.outputLimit = 1 << 20;
+        Row row = doc.row(1, parts.node(), null);
+        parts.ledger()
+                .write(tx -> {
+                    ExecRows.put(tx, row);
+                    return null;
+                });
+        RunningExec exec = running(box, doc);
+        follow(hosted, exec, known);
+    }
+
+    private void lostExecs(Box box) {
+        for (Row row : execRows(box)) {
+            ExecDoc doc = ExecDoc.of(row);
+            if (!doc.over()) {
+                running(box, doc).sandboxOver(EndReason.LOST, 0);
+            }
+        }
+    }
+
+    // ---- disks and runs
+
+    private void disks() {
+        for (Engine engine : parts.engines().engines()) {
+            Set<String> wanted = new HashSet<>();
+            parts.boxes()
+                    .all()
+                    .forEach(box -> {
+                        if (box.doc().pauseSnapshot != null) {
+                            wanted.add(box.doc().pauseSnapshot);
+                        }
+                    });
+            try {
+                engine.snapshots().forEach(disk -> snapshot(engine, disk.id(), wanted));
+                engine.volumes().forEach(disk -> volume(engine, disk.id()));
+            } catch (CaissonException e) {
+                LOG.atWarn().addKeyValue("cause", e.message()).log("disks could not be listed");
+            }
+        }
+    }
+
+    private void snapshot(Engine engine, String id, Set<String> wanted) {
+        Optional<Row> row = parts.ledger().read(tx -> tx.find(Kind.SNAPSHOT, id));
+        boolean half =
+                row.filter(found -> found.state().equals(SnapshotDoc.CREATING)).isPresent()
+                        && parts.node().equals(row.get().node());
+        if (wanted.contains(id) || (row.isPresent() && !half) || pausedElsewhere(id)) {
+            return;
+        }
+        engine.dropSnapshot(id);
+        parts.ledger().write(tx -> tx.delete(Kind.SNAPSHOT, id));
+    }
+
+    /** Whether a paused sandbox of another server may need it. */
+    private boolean pausedElsewhere(String id) {
+        return parts
+                .ledger()
+                .read(tx -> tx.list(Kind.SANDBOX, Query.ALL.withStates(SandboxDoc.ALIVE)))
+                .stream()
+                .filter(row -> !parts.node().equals(row.node()))
+                .anyMatch(row -> id.equals(SandboxDoc.of(row).pauseSnapshot));
+    }
+
+    private void volume(Engine engine, String id) {
+        Optional<Row> row = parts.ledger().read(tx -> tx.find(Kind.VOLUME, id));
+        boolean keep =
+                row.filter(found ->
+                                found.state().equals(VolumeDoc.READY)
+                                        || !parts.node().equals(found.node()))
+                        .isPresent();
+        if (!keep && row.isPresent()) {
+            engine.dropVolume(id);
+            parts.ledger().write(tx -> tx.delete(Kind.VOLUME, id));
+        }
+    }
+
+    private void runs() {
+        parts.ledger()
+                .read(tx ->
+                        tx.list(
+                                Kind.RUN,
+                                Query.ALL.withNode(parts.node()).withStates(RunDoc.RUNNING)))
+                .forEach(row -> {
+                    RunDoc doc = RunDoc.of(row);
+                    Optional<Box> box =
+                            doc.sandbox == null ? byRun(doc.id) : parts.boxes().of(doc.sandbox);
+                    Optional<RunningExec> exec =
+                            box.flatMap(
+                                    there -> Optional.ofNullable(doc.exec).map(there.execs::get));
+                    runs.recover(doc, box, exec);
+                });
+    }
+
+    private Optional<Box> byRun(String run) {
+        return parts.boxes().all().stream().filter(box -> run.equals(box.doc().run)).findFirst();
+    }
+
+    // ---- an engine that went away
+
+    /** Waits for the engine, then finds out whether the sandbox lives. */
+    void detached(Box box) {
+        Thread.ofVirtual()
+                .name("caisson-reattach-" + box.id)
+                .start(() -> {
+                    try {
+                        reattach(box);
+                    } catch (CaissonException e) {
+                        lives.lost(box, EndReason.LOST, e.message());
+                    }
+                });
+    }
+
+    private void reattach(Box box) {
+        Optional<Engine> engine = await(Tier.of(box.doc().tier));
+        box.lock.lock();
+        try {
+            if (box.doc().over() || "disk".equals(box.doc().pauseMode)) {
+                return;
+            }
+            boolean lives0 =
+                    engine.map(there ->
+                                    there.list().stream()
+                                            .anyMatch(one -> one.sandbox().equals(box.id)))
+                            .orElse(false);
+            if (!lives0) {
+                lives.lost(box, EndReason.LOST, "its engine ended");
+                return;
+            }
+            HostedSandbox hosted = lives.attach(box, engine.get());
+            Map<String, KnownExec> known = new HashMap<>();
+            hosted.knownExecs().forEach(exec -> known.put(exec.exec(), exec));
+            box.execs
+                    .values()
+                    .forEach(exec -> {
+                        KnownExec there = known.get(exec.id);
+                        if (there == null) {
+                            exec.sandboxOver(EndReason.LOST, 0);
+                        } else {
+                            follow(hosted, exec, there);
+                        }
+                    });
+            lives.renew(box, box.doc());
+        } finally {
+            box.lock.unlock();
+        }
+    }
+
+    private Optional<Engine> await(Tier tier) {
+        Instant until = parts.ledger().now().plus(PATIENCE);
+        Optional<Engine> engine = parts.engines().of(tier);
+        while (engine.isEmpty() && parts.ledger().now().isBefore(until)) {
+            try {
+                TimeUnit.MILLISECONDS.sleep(50);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return Optional.empty();
+            }
+            engine = parts.engines().of(tier);
+        }
+        return engine;
+    }
+}

@@ -1,0 +1,75 @@
+package dev.caisson.control;
+
+import com.fasterxml.jackson.annotation.JsonAutoDetect;
+import dev.caisson.v1.ErrorJson;
+import dev.caisson.v1.Json;
+import dev.caisson.v1.ResultFileJson;
+import dev.caisson.v1.ResultJson;
+import dev.caisson.v1.RunJson;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** A run as it is stored. A document is changed by one thread at a time, then written. */
+@JsonAutoDetect(fieldVisibility = JsonAutoDetect.Visibility.ANY)
+final class RunDoc {
+    static final String RUNNING = "running";
+    static final String ENDED = "ended";
+    static final String FAILED = "failed";
+    static final String LOST = "lost";
+
+    String id = "";
+    String tenant = "";
+    String keyId = "";
+    String state = RUNNING;
+    @Nullable String sandbox;
+    @Nullable String session;
+    @Nullable String tier;
+    @Nullable String engine;
+    @Nullable String exec;
+    @Nullable String language;
+    Map<String, String> labels = Map.of();
+    boolean collect;
+    boolean inline;
+    long keepMillis;
+    Instant createdAt = Instant.EPOCH;
+    @Nullable Instant endedAt;
+    @Nullable Instant expiresAt;
+    @Nullable ResultJson result;
+    @Nullable ErrorJson error;
+    List<ResultFileJson> files = List.of();
+
+    static RunDoc of(Row row) {
+        return Json.read(row.body(), RunDoc.class);
+    }
+
+    Row row(long version, String node) {
+        return new Row(
+                id,
+                tenant,
+                sandbox,
+                null,
+                state,
+                node,
+                createdAt,
+                expiresAt,
+                labels,
+                version,
+                Json.write(this));
+    }
+
+    boolean over() {
+        return !state.equals(RUNNING);
+    }
+
+    Ledger.Subject subject() {
+        return new Ledger.Subject(tenant, sandbox, session, exec, id);
+    }
+
+    RunJson form() {
+        return new RunJson(
+                id, state, sandbox, session, tier, engine, exec, labels, createdAt, endedAt,
+                expiresAt, result, error);
+    }
+}

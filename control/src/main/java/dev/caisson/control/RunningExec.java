@@ -1,0 +1,340 @@
+package dev.caisson.control;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.EndReason;
+import dev.caisson.api.EventType;
+import dev.caisson.api.ExecReason;
+import dev.caisson.api.ExecResult;
+import dev.caisson.api.Limit;
+import dev.caisson.api.OutputFd;
+import dev.caisson.api.Usage;
+import dev.caisson.core.ExecSink;
+import dev.caisson.core.HostedExec;
+import dev.caisson.v1.ResultJson;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * An exec of this server from its start to its durable end. Takes what the exec tells, keeps it,
+ * and writes the end before anybody hears of it. The lock guards the document.
+ */
+final class RunningExec implements ExecSink {
+    private static final Logger LOG = LoggerFactory.getLogger(RunningExec.class);
+    private static final long RETRY_MILLIS = 500;
+
+    final String id;
+    final OutputLog log;
+
+    private final Parts parts;
+    private final Box box;
+    private final AutoCloseable place;
+    private final CompletableFuture<ExecDoc> end = new CompletableFuture<>();
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private ExecDoc doc; // guarded by lock
+    private volatile @Nullable HostedExec hosted;
+    private volatile boolean outputDenied;
+
+    /**
+     * An exec whose row is written or on its way.
+     *
+     * @param place in the tenant's quota, closed at its end
+     */
+    RunningExec(Parts parts, Box box, ExecDoc doc, OutputLog log, AutoCloseable place) {
+        this.parts = parts;
+        this.box = box;
+        this.doc = doc;
+        this.id = doc.id;
+        this.log = log;
+        this.place = place;
+    }
+
+    void hosted(HostedExec newHosted) {
+        hosted = newHosted;
+    }
+
+    @Nullable HostedExec hosted() {
+        return hosted;
+    }
+
+    Box box() {
+        return box;
+    }
+
+    /** Completed with the last document when the end is durable. */
+    CompletableFuture<ExecDoc> end() {
+        return end;
+    }
+
+    ExecDoc doc() {
+        lock.lock();
+        try {
+            return doc;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Changes the document. */
+    void change(java.util.function.Consumer<ExecDoc> change) {
+        lock.lock();
+        try {
+            change.accept(doc);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    // ---- what it tells
+
+    private long now() {
+        return parts.ledger().now().toEpochMilli();
+    }
+
+    @Override
+    public void started(long seq, long pid) {
+        change(exec -> {
+            exec.pid = pid;
+            exec.state = ExecDoc.RUNNING;
+        });
+        log.append(
+                new OutputRecord(
+                        OutputRecord.Kind.STARTED, seq, 0, now(), OutputRecord.number(pid)));
+    }
+
+    @Override
+    public void output(long seq, OutputFd fd, long offset, ByteBuffer data) {
+        int size = data.remaining();
+        keep(new OutputRecord(OutputRecord.Kind.outputOf(index(fd)), seq, offset, now(), data));
+        if (!parts.quotas().output(box.tenant, size) && !outputDenied) {
+            outputDenied = true;
+            HostedExec running = hosted;
+            if (running != null) {
+                running.kill();
+            }
+        }
+    }
+
+    /** A full disk of the host must not lose output: the program waits until there is room. */
+    private void keep(OutputRecord record) {
+        while (true) {
+            try {
+                log.append(record);
+                return;
+            } catch (CaissonException e) {
+                LOG.atWarn()
+                        .addKeyValue("exec", id)
+                        .addKeyValue("cause", e.message())
+                        .log("output cannot be kept, waiting");
+                if (!pause()) {
+                    return;
+                }
+            }
+        }
+    }
+
+    private boolean pause() {
+        try {
+            TimeUnit.MILLISECONDS.sleep(RETRY_MILLIS);
+            return !box.over.isDone();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    private static int index(OutputFd fd) {
+        return switch (fd) {
+            case STDOUT -> 0;
+            case STDERR -> 1;
+            case PTY, UNKNOWN -> 2;
+        };
+    }
+
+    @Override
+    public void gap(long seq, OutputFd fd, long offset, long bytes) {
+        keep(
+                new OutputRecord(
+                        OutputRecord.Kind.gapOf(index(fd)),
+                        seq,
+                        offset,
+                        now(),
+                        OutputRecord.number(bytes)));
+    }
+
+    @Override
+    public void limitHit(long seq, Limit limit) {
+        keep(
+                new OutputRecord(
+                        OutputRecord.Kind.LIMIT,
+                        seq,
+                        0,
+                        now(),
+                        ByteBuffer.wrap(limit.value().getBytes(StandardCharsets.UTF_8))));
+        Ledger.Subject about = doc().subject();
+        parts.ledger()
+                .submit(tx -> {
+                    parts.ledger().event(tx, EventType.LIMIT_HIT, about, limit.value(), Map.of());
+                    return null;
+                });
+    }
+
+    @Override
+    public void ended(long seq, ExecResult result) {
+        if (result.reason() == ExecReason.LOST && !box.over.isDone()) {
+            return; // the sandbox's fate decides: it is found again, or it is over
+        }
+        finish(result);
+    }
+
+    @Override
+    public void failed(CaissonException cause) {
+        write(
+                last -> {
+                    last.state = ExecDoc.FAILED;
+                    last.error = Forms.error(cause, null);
+                },
+                EventType.EXEC_FAILED,
+                cause.code().value(),
+                null);
+    }
+
+    private void finish(ExecResult result) {
+        long[] totals = log.totals();
+        ResultJson form = Forms.result(result);
+        byte[] small = finishedLog();
+        write(
+                last -> {
+                    last.state = ExecDoc.ENDED;
+                    last.result = form;
+                    last.outputBytes = totals[0] + totals[1] + totals[2];
+                    last.log = small == null ? null : Base64.getEncoder().encodeToString(small);
+                },
+                EventType.EXEC_ENDED,
+                result.reason().value(),
+                result);
+    }
+
+    private byte @Nullable [] finishedLog() {
+        while (true) {
+            try {
+                return log.finish();
+            } catch (CaissonException e) {
+                if (!pause()) {
+                    return null;
+                }
+            }
+        }
+    }
+
+    /** The sandbox is over: so is this, if its own end did not come in time. */
+    void sandboxOver(EndReason reason, long waitMillis) {
+        try {
+            end.get(waitMillis, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            over(reason);
+        } catch (ExecutionException | TimeoutException e) {
+            over(reason);
+        }
+    }
+
+    private void over(EndReason reason) {
+        boolean lost = reason == EndReason.LOST || reason == EndReason.HOST_RESTARTED;
+        finish(
+                new ExecResult(
+                        OptionalInt.empty(),
+                        OptionalInt.empty(),
+                        lost ? ExecReason.LOST : ExecReason.SANDBOX_ENDED,
+                        List.of(),
+                        dev.caisson.api.CapturedOutput.EMPTY,
+                        dev.caisson.api.CapturedOutput.EMPTY,
+                        List.of(),
+                        List.of(),
+                        List.of(),
+                        Usage.NONE,
+                        List.of()));
+    }
+
+    /**
+     * Writes the last document; goes on trying, since the agent keeps the end until it is taken.
+     */
+    private void write(
+            java.util.function.Consumer<ExecDoc> change,
+            EventType type,
+            String reason,
+            @Nullable ExecResult result) {
+        ExecDoc last;
+        lock.lock();
+        try {
+            if (doc.over()) {
+                return;
+            }
+            change.accept(doc);
+            doc.endedAt = parts.ledger().now();
+            last = doc;
+        } finally {
+            lock.unlock();
+        }
+        while (true) {
+            try {
+                commit(last, type, reason, result);
+                break;
+            } catch (CaissonException e) {
+                LOG.atWarn()
+                        .addKeyValue("exec", id)
+                        .addKeyValue("cause", e.message())
+                        .log("the end of an exec cannot be written, trying again");
+                if (!e.code().retryable() && !pause()) {
+                    break;
+                }
+            }
+        }
+        close(last);
+    }
+
+    private void commit(ExecDoc last, EventType type, String reason, @Nullable ExecResult result) {
+        Row row = last.row(1, parts.node(), parts.ledger().now().plus(parts.config().endedKept()));
+        Map<String, Object> data = new HashMap<>();
+        if (result != null) {
+            data.putAll(Forms.data(result.usage()));
+            result.exitCode().ifPresent(code -> data.put("exitCode", (long) code));
+            result.signal().ifPresent(signal -> data.put("signal", (long) signal));
+            data.put("outputBytes", last.outputBytes);
+        }
+        parts.ledger()
+                .write(tx -> {
+                    ExecRows.put(tx, row);
+                    parts.ledger().event(tx, type, last.subject(), reason, data);
+                    if (result != null) {
+                        parts.meter().exec(tx, last.subject(), result.usage(), last.outputBytes);
+                    }
+                    return null;
+                });
+    }
+
+    private void close(ExecDoc last) {
+        log.complete();
+        box.execs.remove(id, this);
+        box.touch(parts.ledger().now());
+        try {
+            place.close();
+        } catch (Exception e) {
+            throw new IllegalStateException("Giving back a place in a quota never fails.", e);
+        }
+        end.complete(last);
+    }
+}

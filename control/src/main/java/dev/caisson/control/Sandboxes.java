@@ -1,0 +1,432 @@
+package dev.caisson.control;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.EndReason;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.api.EventType;
+import dev.caisson.api.Limits;
+import dev.caisson.api.UserInfo;
+import dev.caisson.core.EngineSandbox;
+import dev.caisson.core.HostedSandbox;
+import dev.caisson.v1.ExtendRequest;
+import dev.caisson.v1.ForkRequest;
+import dev.caisson.v1.LimitsJson;
+import dev.caisson.v1.MetricsJson;
+import dev.caisson.v1.Page;
+import dev.caisson.v1.PauseRequest;
+import dev.caisson.v1.SandboxJson;
+import dev.caisson.v1.SandboxPatch;
+import dev.caisson.v1.SandboxRequest;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** The life of sandboxes, for callers. Thread-safe. */
+final class Sandboxes implements SandboxService {
+    private static final int MAX_FORKS = 100;
+
+    private final Parts parts;
+    private final Lives lives;
+    private final Orders orders;
+    private final Pauses pauses;
+    private final Pools pools;
+    private final Snapshots snapshots;
+    private final Uses uses;
+
+    Sandboxes(
+            Parts parts,
+            Lives lives,
+            Orders orders,
+            Pauses pauses,
+            Pools pools,
+            Snapshots snapshots,
+            Uses uses) {
+        this.parts = parts;
+        this.lives = lives;
+        this.orders = orders;
+        this.pauses = pauses;
+        this.pools = pools;
+        this.snapshots = snapshots;
+        this.uses = uses;
+    }
+
+    // ---- making
+
+    @Override
+    public Made create(Caller caller, SandboxRequest request) {
+        Access.require(caller, "sandboxes:write");
+        Optional<SandboxJson> there = existing(caller, request);
+        if (there.isPresent()) {
+            return new Made(there.get(), true);
+        }
+        try {
+            return new Made(form(make(caller, request, null)), false);
+        } catch (CaissonException e) {
+            // Somebody else made it between the look and the making.
+            if (e.code() == ErrorCode.ALREADY_EXISTS) {
+                Optional<SandboxJson> other = existing(caller, request);
+                if (other.isPresent()) {
+                    return new Made(other.get(), true);
+                }
+            }
+            throw e;
+        }
+    }
+
+    /** Makes one, from a warm pool where one fits. */
+    Box make(Caller caller, SandboxRequest request, @Nullable String run) {
+        Order order = orders.order(caller, request);
+        order.doc().run = run;
+        return pools.claim(caller, request, order)
+                .orElseGet(() -> lives.create(caller, order, SandboxDoc.RUNNING));
+    }
+
+    private Optional<SandboxJson> existing(Caller caller, SandboxRequest request) {
+        String policy = request.ifExists();
+        if (policy != null && !policy.equals("fail") && !policy.equals("return")) {
+            throw CaissonException.invalid("ifExists", "ifExists is fail or return.");
+        }
+        String name = request.name();
+        if (!"return".equals(policy)) {
+            return Optional.empty();
+        }
+        if (name == null) {
+            throw CaissonException.invalid("ifExists", "ifExists needs a name.");
+        }
+        return parts.ledger()
+                .read(tx -> tx.named(Kind.SANDBOX, caller.tenant(), name))
+                .map(row -> same(row, request))
+                .map(this::form);
+    }
+
+    private static Row same(Row row, SandboxRequest request) {
+        SandboxDoc doc = SandboxDoc.of(row);
+        boolean template = request.template() == null || request.template().equals(doc.template);
+        boolean policy = java.util.Objects.equals(request.policy(), doc.policy);
+        if (!template || !policy) {
+            throw CaissonException.of(
+                            ErrorCode.ALREADY_EXISTS,
+                            "A sandbox named '"
+                                    + doc.name
+                                    + "' is there with another template or policy.")
+                    .withRemedy("Ask for the same, or use another name.")
+                    .withDetail("current", doc.template);
+        }
+        return row;
+    }
+
+    private SandboxJson form(Box box) {
+        box.lock.lock();
+        try {
+            return box.form(parts.node());
+        } finally {
+            box.lock.unlock();
+        }
+    }
+
+    private SandboxJson form(Row row) {
+        return parts.boxes()
+                .of(row.id())
+                .map(box -> box.form(parts.node()))
+                .orElseGet(() -> SandboxDoc.of(row).form(null, row.node(), row.version()));
+    }
+
+    // ---- asking
+
+    @Override
+    public Page<SandboxJson> list(Caller caller, Listing listing) {
+        Access.require(caller, "sandboxes:read");
+        Set<String> shown = Set.of(SandboxDoc.SHOWN);
+        if (!shown.containsAll(listing.states())) {
+            throw CaissonException.invalid("state", "There is no such state of a sandbox.")
+                    .withDetail("allowed", String.join(", ", SandboxDoc.SHOWN));
+        }
+        Query query = Query.of(caller.tenant()).withStates(SandboxDoc.SHOWN);
+        Query page = parts.cursors().page(query, listing, "sandboxes");
+        return parts.cursors()
+                .answer(
+                        parts.ledger().read(tx -> tx.list(Kind.SANDBOX, page)),
+                        query,
+                        listing,
+                        "sandboxes",
+                        this::form);
+    }
+
+    @Override
+    public SandboxJson find(Caller caller, String id) {
+        Access.require(caller, "sandboxes:read");
+        return form(parts.boxes().row(caller, id));
+    }
+
+    @Override
+    public MetricsJson metrics(Caller caller, String id) {
+        Access.require(caller, "sandboxes:read");
+        Box box = parts.boxes().living(caller, id);
+        HostedSandbox hosted = box.hosted();
+        EngineSandbox.Observation seen = hosted.engine().observe();
+        LimitsJson limits = box.doc().limits;
+        return new MetricsJson(
+                box.id,
+                parts.ledger().now(),
+                seen.usage().cpu().toMillis(),
+                seen.usage().cpuThrottled().toMillis(),
+                seen.memory().bytes(),
+                seen.usage().peakMemory().bytes(),
+                or(limits.memoryBytes()),
+                seen.pids(),
+                or(limits.pids()),
+                seen.disk().bytes(),
+                or(limits.diskBytes()),
+                seen.inodes(),
+                seen.ioBytes(),
+                or(limits.cpuMillis()),
+                seen.frozen());
+    }
+
+    private static long or(@Nullable Long value) {
+        return value == null ? 0 : value;
+    }
+
+    // ---- changing
+
+    @Override
+    public SandboxJson patch(Caller caller, String id, SandboxPatch patch, @Nullable Long version) {
+        Access.require(caller, "sandboxes:write");
+        Box box = parts.boxes().living(caller, id);
+        box.lock.lock();
+        try {
+            if (version != null && version != box.version()) {
+                throw CaissonException.of(
+                                ErrorCode.PRECONDITION_FAILED,
+                                "The sandbox " + box.id + " has changed.")
+                        .withRemedy("Read it again, and change that.")
+                        .withDetail("current", Long.toString(box.version()));
+            }
+            SandboxDoc doc = box.draft();
+            apply(caller, box, doc, patch);
+            lives.save(
+                    box,
+                    doc,
+                    tx ->
+                            parts.ledger()
+                                    .event(
+                                            tx,
+                                            caller,
+                                            EventType.SANDBOX_CHANGED,
+                                            doc.subject(),
+                                            "",
+                                            Map.of("labels", doc.labels, "limits", doc.limits)));
+            lives.schedule(box);
+            return box.form(parts.node());
+        } finally {
+            box.lock.unlock();
+        }
+    }
+
+    private void apply(Caller caller, Box box, SandboxDoc doc, SandboxPatch patch) {
+        Map<String, @Nullable String> changed = patch.labels();
+        if (changed != null) {
+            Map<String, String> labels = new LinkedHashMap<>(doc.labels);
+            changed.forEach((key, value) -> {
+                if (value == null) {
+                    labels.remove(key);
+                } else {
+                    labels.put(key, value);
+                }
+            });
+            doc.labels = Orders.labels(labels);
+        }
+        if (patch.idleTimeoutMillis() != null) {
+            doc.idleTimeoutMillis =
+                    patch.idleTimeoutMillis() == 0
+                            ? null
+                            : Orders.within(
+                                    "idleTimeoutMillis",
+                                    patch.idleTimeoutMillis(),
+                                    Duration.ofDays(30));
+        }
+        if (patch.onTimeout() != null) {
+            if (!Set.of("delete", "pause").contains(patch.onTimeout())) {
+                throw CaissonException.invalid("onTimeout", "onTimeout is delete or pause.");
+            }
+            doc.pauseOnTimeout = patch.onTimeout().equals("pause");
+        }
+        if (patch.autoResume() != null) {
+            doc.autoResume = patch.autoResume();
+        }
+        if (patch.limits() != null) {
+            limits(caller, box, doc, patch.limits());
+        }
+    }
+
+    private void limits(Caller caller, Box box, SandboxDoc doc, LimitsJson asked) {
+        LimitsJson now = doc.limits;
+        LimitsJson wanted = merged(asked, now);
+        Limits limits = parts.policies().effective(caller, doc.policy).limits(wanted);
+        Quotas.Seat seat = box.seat();
+        if (seat != null) {
+            seat.change(limits);
+        }
+        try {
+            box.hosted().engine().setLimits(limits);
+        } catch (CaissonException e) {
+            if (seat != null) {
+                seat.change(Orders.limits(now));
+            }
+            throw e;
+        }
+        doc.limits = EffectivePolicy.form(limits);
+    }
+
+    static LimitsJson merged(LimitsJson asked, LimitsJson now) {
+        return new LimitsJson(
+                first(asked.cpuMillis(), now.cpuMillis()),
+                first(asked.memoryBytes(), now.memoryBytes()),
+                first(asked.pids(), now.pids()),
+                first(asked.diskBytes(), now.diskBytes()),
+                first(asked.inodes(), now.inodes()),
+                first(asked.openFiles(), now.openFiles()),
+                first(asked.timeoutMillis(), now.timeoutMillis()),
+                first(asked.outputBytes(), now.outputBytes()),
+                asked.onOutputLimit() == null ? now.onOutputLimit() : asked.onOutputLimit(),
+                first(asked.ioBytesPerSecond(), now.ioBytesPerSecond()));
+    }
+
+    private static @Nullable Long first(@Nullable Long one, @Nullable Long other) {
+        return one == null ? other : one;
+    }
+
+    @Override
+    public SandboxJson extend(Caller caller, String id, ExtendRequest request) {
+        Access.require(caller, "sandboxes:write");
+        Box box = parts.boxes().living(caller, id);
+        EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
+        long millis =
+                Orders.within(
+                        "timeoutMillis",
+                        request.timeoutMillis(),
+                        policy.maxTimeout().orElse(Duration.ofDays(30)));
+        box.lock.lock();
+        try {
+            SandboxDoc doc = box.draft();
+            if (doc.over()) {
+                throw Boxes.unknown(id);
+            }
+            doc.timeoutMillis = millis;
+            if (!doc.state.equals(SandboxDoc.PAUSED)) {
+                Instant at = parts.ledger().now().plusMillis(millis);
+                Instant max = doc.maxLifeAt();
+                doc.timeoutAt = max != null && max.isBefore(at) ? max : at;
+            }
+            lives.renew(box, doc);
+            lives.save(box, doc, tx -> {});
+            lives.schedule(box);
+            return box.form(parts.node());
+        } finally {
+            box.lock.unlock();
+        }
+    }
+
+    @Override
+    public SandboxJson delete(Caller caller, String id) {
+        Access.require(caller, "sandboxes:write");
+        Row row = parts.boxes().row(caller, id);
+        Optional<Box> box = parts.boxes().of(row.id());
+        if (box.isPresent()) {
+            end(box.get(), EndReason.DELETED, caller);
+            return form(parts.boxes().row(caller, row.id()));
+        }
+        if (SandboxDoc.of(row).over()) {
+            return form(row);
+        }
+        parts.boxes().living(caller, row.id()); // says where it is
+        throw Boxes.unknown(id);
+    }
+
+    /** Ends one with what belongs to it. */
+    void end(Box box, EndReason reason, @Nullable Caller caller) {
+        String saved = box.doc().pauseSnapshot;
+        lives.end(box, reason, caller);
+        if (saved != null) {
+            orders.engineOf(box.doc()).dropSnapshot(saved);
+        }
+    }
+
+    @Override
+    public SandboxJson pause(Caller caller, String id, PauseRequest request) {
+        Access.require(caller, "sandboxes:write");
+        Box box = parts.boxes().living(caller, id);
+        pauses.pause(box, !Boolean.FALSE.equals(request.memory()), "asked", caller);
+        return form(box);
+    }
+
+    @Override
+    public SandboxJson resume(Caller caller, String id) {
+        Access.require(caller, "sandboxes:write");
+        Box box = parts.boxes().living(caller, id);
+        pauses.resume(box, caller);
+        return form(box);
+    }
+
+    @Override
+    public List<SandboxJson> fork(Caller caller, String id, ForkRequest request) {
+        Access.require(caller, "sandboxes:write");
+        int count = request.count() == null ? 1 : request.count();
+        if (count < 1 || count > MAX_FORKS) {
+            throw CaissonException.invalid("count", "A fork makes 1 to " + MAX_FORKS + " copies.");
+        }
+        Box box = parts.boxes().living(caller, id);
+        SnapshotDoc saved = snapshots.save(caller, box, null, Map.of());
+        List<SandboxJson> forks = new ArrayList<>();
+        try {
+            for (int i = 0; i < count; i++) {
+                forks.add(form(make(caller, forked(box.doc(), saved, request), null)));
+            }
+            return forks;
+        } catch (CaissonException e) {
+            forks.forEach(fork -> delete(caller, fork.id()));
+            throw e;
+        } finally {
+            snapshots.delete(caller, saved);
+        }
+    }
+
+    private static SandboxRequest forked(SandboxDoc doc, SnapshotDoc saved, ForkRequest request) {
+        Map<String, String> labels = new LinkedHashMap<>(doc.labels);
+        labels.putAll(request.labels());
+        return new SandboxRequest(
+                null,
+                null,
+                labels,
+                doc.tier,
+                null,
+                saved.id,
+                doc.policy,
+                doc.limits,
+                Map.of(),
+                doc.timeoutMillis,
+                doc.idleTimeoutMillis,
+                doc.maxLifeMillis,
+                doc.pauseOnTimeout ? "pause" : "delete",
+                doc.autoResume,
+                doc.root ? "allowed" : "denied",
+                List.of(),
+                doc.owned,
+                doc.allowDegraded,
+                "none");
+    }
+
+    @Override
+    public UserInfo addUser(Caller caller, String id, String name) {
+        Access.require(caller, "sandboxes:write");
+        try (Uses.Use use = uses.of(caller, id)) {
+            return use.box().hosted().addUser(name);
+        }
+    }
+}

@@ -1,0 +1,419 @@
+package dev.caisson.control;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.EndReason;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.api.EventType;
+import dev.caisson.core.Engine;
+import dev.caisson.core.EngineCaisson;
+import dev.caisson.v1.InfoJson;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import javax.net.ssl.SSLSocketFactory;
+import org.jspecify.annotations.Nullable;
+
+/** The service over a store and engines, both of which it closes. */
+public final class Service implements Control {
+    private static final List<String> FEATURES =
+            List.of(
+                    "runs",
+                    "sandboxes",
+                    "execs",
+                    "files",
+                    "ports",
+                    "snapshots",
+                    "volumes",
+                    "policies",
+                    "tenants",
+                    "keys",
+                    "pools",
+                    "approvals",
+                    "webhooks",
+                    "events",
+                    "logs",
+                    "usage",
+                    "info");
+
+    private final Parts parts;
+    private final Keys keys;
+    private final Acting acting;
+    private final Tenants tenants;
+    private final Events events;
+    private final Usages usages;
+    private final Answers answers;
+    private final Webhooks webhooks;
+    private final Deliveries deliveries;
+    private final Tokens tokens;
+    private final Lives lives;
+    private final Sandboxes sandboxes;
+    private final Execs execs;
+    private final Runs runs;
+    private final FileParts files;
+    private final Ports ports;
+    private final Snapshots snapshots;
+    private final Volumes volumes;
+    private final Pools pools;
+    private final Logs logs;
+    private volatile boolean draining;
+
+    private Service(
+            ControlConfig config, Store store, EngineRack engines, Vault vault, Clock clock) {
+        Ledger ledger = new Ledger(store, clock);
+        Cursors cursors = new Cursors(vault);
+        Directory directory = new Directory(ledger);
+        Meter meter = new Meter(ledger);
+        Policies policies = new Policies(ledger, cursors);
+        Quotas quotas = new Quotas(ledger, directory, meter::hour);
+        ScheduledThreadPoolExecutor timers =
+                new ScheduledThreadPoolExecutor(
+                        1, Thread.ofPlatform().daemon().name("caisson-timers").factory());
+        timers.setRemoveOnCancelPolicy(true);
+        parts =
+                new Parts(
+                        config,
+                        ledger,
+                        vault,
+                        cursors,
+                        engines,
+                        policies,
+                        quotas,
+                        new Approvals(ledger, cursors),
+                        meter,
+                        new Boxes(ledger),
+                        timers);
+        String bootId = bootId();
+        lives = new Lives(parts, bootId);
+        snapshots = new Snapshots(parts);
+        volumes = new Volumes(parts);
+        Orders orders = new Orders(parts, snapshots, volumes);
+        Pauses pauses = new Pauses(parts, lives, orders);
+        lives.onPause((box, memory, reason) -> pauses.pause(box, memory, reason, null));
+        Uses uses = new Uses(parts, pauses::resume);
+        pools = new Pools(parts, lives, orders);
+        sandboxes = new Sandboxes(parts, lives, orders, pauses, pools, snapshots, uses);
+        execs = new Execs(parts, uses);
+        runs = new Runs(parts, sandboxes, execs);
+        files = new FileParts(parts, uses);
+        ports = new Ports(parts, lives, uses);
+        logs = new Logs(parts, execs);
+        keys = new Keys(ledger, cursors, directory);
+        acting = new Acting(ledger, directory);
+        events = new Events(ledger);
+        usages = new Usages(ledger);
+        answers = new Answers(ledger, vault);
+        webhooks = new Webhooks(ledger, cursors, vault, config.webhooks());
+        deliveries =
+                new Deliveries(
+                        ledger,
+                        vault,
+                        config.webhooks(),
+                        new Courier(
+                                config.webhooks().privateAddresses(),
+                                config.webhooks().timeout(),
+                                (SSLSocketFactory) SSLSocketFactory.getDefault()));
+        tokens = new Tokens(ledger, directory, config.tokens());
+        tenants =
+                new Tenants(
+                        ledger,
+                        cursors,
+                        directory,
+                        new Erasure(ledger, directory, this::erase, keys::forget, Duration.ZERO),
+                        tenant -> {});
+        Recovery recovery = new Recovery(parts, lives, execs, runs, bootId);
+        lives.onDetached(recovery::detached);
+        answers.start();
+        parts.approvals().start();
+        recovery.start();
+        pools.start();
+        deliveries.start();
+        Housekeeping housekeeping = new Housekeeping(parts, runs);
+        housekeeping.start();
+        housekeeping.every(1, "approvals", () -> parts.approvals().expire(ledger.now()));
+    }
+
+    /**
+     * Opens the service: takes up what an earlier one of this node left, then is ready.
+     *
+     * @param vault of the server key, the same at every start
+     */
+    public static Service open(
+            ControlConfig config, Store store, EngineRack engines, Vault vault, Clock clock) {
+        try {
+            Files.createDirectories(config.data());
+            Trees.delete(config.data().resolve("tmp"));
+        } catch (IOException e) {
+            throw new UncheckedIOException(
+                    "The data folder " + config.data() + " cannot be made.", e);
+        }
+        return new Service(config, store, engines, vault, clock);
+    }
+
+    private static String bootId() {
+        try {
+            return Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip();
+        } catch (IOException e) {
+            return "";
+        }
+    }
+
+    /** The first admin key, once in the life of a store; empty at every later start. */
+    public java.util.Optional<dev.caisson.v1.KeyJson> bootstrap() {
+        return keys.bootstrap();
+    }
+
+    // ---- who asks
+
+    @Override
+    public Caller authenticate(String key) {
+        return keys.authenticate(key);
+    }
+
+    @Override
+    public Caller authenticateToken(String token) {
+        return tokens.authenticateToken(token);
+    }
+
+    @Override
+    public Caller actFor(Caller caller, String tenant) {
+        return acting.actFor(caller, tenant);
+    }
+
+    @Override
+    public void require(Caller caller, String scope) {
+        Access.require(caller, scope);
+    }
+
+    // ---- about itself
+
+    @Override
+    public InfoJson info(Caller caller) {
+        EffectivePolicy policy = parts.policies().effective(caller, null);
+        List<String> templates = new ArrayList<>();
+        List<String> degraded = new ArrayList<>();
+        String kernel = "";
+        for (Engine engine : parts.engines().engines()) {
+            templates.addAll(engine.host().templates());
+            degraded.addAll(engine.host().degraded());
+            kernel = engine.host().kernel();
+        }
+        return new InfoJson(
+                EngineCaisson.VERSION,
+                parts.node(),
+                kernel,
+                parts.engines().tiers(),
+                templates.stream().distinct().filter(policy.templates()::contains).toList(),
+                degraded,
+                EffectivePolicy.form(policy.limits(null)),
+                policy.maxLimits(),
+                caller.tenant(),
+                caller.role().value(),
+                FEATURES);
+    }
+
+    @Override
+    public @Nullable String unready() {
+        if (draining) {
+            return "draining";
+        }
+        if (!parts.engines().complete()) {
+            return "an engine is away";
+        }
+        try {
+            parts.ledger().store().check();
+            return null;
+        } catch (CaissonException e) {
+            return "the store cannot be written";
+        }
+    }
+
+    // ---- parts
+
+    @Override
+    public SandboxService sandboxes() {
+        return sandboxes;
+    }
+
+    @Override
+    public ExecService execs() {
+        return execs;
+    }
+
+    @Override
+    public RunService runs() {
+        return runs;
+    }
+
+    @Override
+    public FileService files() {
+        return files;
+    }
+
+    @Override
+    public PortService ports() {
+        return ports;
+    }
+
+    @Override
+    public SnapshotService snapshots() {
+        return snapshots;
+    }
+
+    @Override
+    public VolumeService volumes() {
+        return volumes;
+    }
+
+    @Override
+    public PoolService pools() {
+        return pools;
+    }
+
+    @Override
+    public ApprovalService approvals() {
+        return parts.approvals();
+    }
+
+    @Override
+    public TenantService tenants() {
+        return tenants;
+    }
+
+    @Override
+    public KeyService keys() {
+        return keys;
+    }
+
+    @Override
+    public PolicyService policies() {
+        return parts.policies();
+    }
+
+    @Override
+    public UsageService usage() {
+        return usages;
+    }
+
+    @Override
+    public EventService events() {
+        return events;
+    }
+
+    @Override
+    public WebhookService webhooks() {
+        return webhooks;
+    }
+
+    @Override
+    public LogService logs() {
+        return logs;
+    }
+
+    @Override
+    public Idempotency idempotency() {
+        return answers;
+    }
+
+    // ---- the end
+
+    /** Ends and deletes what a tenant has outside of its rows. */
+    private Map<String, Long> erase(String tenant) {
+        Map<String, Long> erased = new HashMap<>();
+        pools.drop(tenant);
+        List<Box> boxes =
+                parts.boxes().all().stream().filter(box -> box.tenant.equals(tenant)).toList();
+        boxes.forEach(box -> sandboxes.end(box, EndReason.POLICY, null));
+        erased.put("sandboxes", (long) boxes.size());
+        List<Row> sandboxRows = rows(Kind.SANDBOX, tenant);
+        sandboxRows.forEach(
+                row -> Trees.delete(parts.config().data().resolve("output").resolve(row.id())));
+        List<Row> saved = rows(Kind.SNAPSHOT, tenant);
+        saved.forEach(row -> drop(engine -> engine.dropSnapshot(row.id())));
+        erased.put("snapshots", (long) saved.size());
+        List<Row> disks = rows(Kind.VOLUME, tenant);
+        disks.forEach(row -> drop(engine -> engine.dropVolume(row.id())));
+        erased.put("volumes", (long) disks.size());
+        List<Row> results = rows(Kind.RUN, tenant);
+        results.forEach(row -> runs.remove(RunDoc.of(row)));
+        erased.put("runs", (long) results.size());
+        return erased;
+    }
+
+    private void drop(java.util.function.Consumer<Engine> action) {
+        for (Engine engine : parts.engines().engines()) {
+            try {
+                action.accept(engine);
+            } catch (CaissonException e) {
+                if (e.code() != ErrorCode.NOT_FOUND && e.code() != ErrorCode.UNSUPPORTED) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private List<Row> rows(Kind kind, String tenant) {
+        return parts.ledger().read(tx -> tx.list(kind, Query.of(tenant)));
+    }
+
+    /** How many sandboxes are in which state on this server, and how many execs run. */
+    public Map<String, Long> gauges() {
+        Map<String, Long> gauges = new HashMap<>();
+        try (Stream<Box> all = parts.boxes().all().stream()) {
+            all.forEach(box -> gauges.merge("sandboxes." + box.state(), 1L, Long::sum));
+        }
+        gauges.put("execs.running", (long) execs.count());
+        return gauges;
+    }
+
+    @Override
+    public void drain(Duration longest) {
+        draining = true;
+        parts.ledger()
+                .submit(tx -> {
+                    parts.ledger()
+                            .event(
+                                    tx,
+                                    EventType.SERVER_STOPPED,
+                                    Ledger.Subject.tenant(tx.meta("home").orElse("default")),
+                                    "",
+                                    Map.of("node", parts.node()));
+                    return null;
+                });
+    }
+
+    /** Owned sandboxes end here; leased ones live on under their leases and are found again. */
+    @Override
+    public void close() {
+        draining = true;
+        deliveries.close();
+        parts.timers().shutdownNow();
+        try {
+            parts.timers().awaitTermination(5, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        parts.boxes().all().stream()
+                .filter(box -> box.doc().owned)
+                .forEach(box -> lives.end(box, EndReason.OWNER_GONE, null));
+        parts.boxes()
+                .all()
+                .forEach(box -> {
+                    var hosted = box.hostedOrNull();
+                    if (hosted != null) {
+                        hosted.close();
+                    }
+                });
+        parts.engines().close();
+        parts.ledger().store().close();
+    }
+}

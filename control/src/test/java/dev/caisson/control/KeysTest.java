@@ -1,0 +1,259 @@
+package dev.caisson.control;
+
+import static dev.caisson.control.Fixture.refused;
+import static dev.caisson.control.Fixture.request;
+import static dev.caisson.control.Fixture.text;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.v1.KeyJson;
+import dev.caisson.v1.KeyRequest;
+import dev.caisson.v1.PolicyJson;
+import dev.caisson.v1.RotateRequest;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+final class KeysTest {
+    private final Fixture fixture = new Fixture();
+    private final Keys keys = fixture.keys;
+
+    @Test
+    void firstStartMakesOneAdminKeyAndLaterStartsNone() {
+        KeyJson first = keys.bootstrap().orElseThrow();
+        assertThat(text(first)).matches("caisson_[0-9a-f]{40}");
+        assertThat(keys.bootstrap()).isEmpty();
+        assertThat(fixture.server("one").keys.bootstrap()).isEmpty();
+        assertThat(fixture.server("two").keys.bootstrap()).isEmpty();
+        Caller admin = keys.authenticate(text(first));
+        assertThat(admin.role()).isEqualTo(Role.ADMIN);
+        assertThat(fixture.tenants.find(admin, "self").name()).isEqualTo("default");
+        assertThat(fixture.policies.find(admin, "default").tiers()).isEmpty();
+    }
+
+    @Test
+    void serversThatStartTogetherMakeOneKey() throws Exception {
+        List<Fixture> servers = Stream.of("a", "b", "c", "d").map(fixture::server).toList();
+        try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+            List<Future<Optional<KeyJson>>> starts =
+                    servers.stream().map(server -> threads.submit(server.keys::bootstrap)).toList();
+            int made = 0;
+            for (Future<Optional<KeyJson>> start : starts) {
+                made += start.get().isPresent() ? 1 : 0;
+            }
+            assertThat(made).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void everyFormOfAKeyIsTheSameKey() {
+        String key = text(keys.bootstrap().orElseThrow());
+        String digits = key.substring("caisson_".length());
+        assertThat(keys.authenticate("e2b_" + digits)).isEqualTo(keys.authenticate(key));
+        assertThat(keys.authenticate(digits)).isEqualTo(keys.authenticate(key));
+    }
+
+    @Test
+    void everyCauseIsToldAlike() {
+        Caller admin = fixture.admin();
+        KeyJson made = keys.create(admin, request(Role.AGENT));
+        String key = text(made);
+        keys.create(admin, request(Role.AGENT));
+        KeyJson revoked = keys.create(admin, request(Role.AGENT));
+        keys.revoke(admin, revoked.id());
+        List<String> messages =
+                Stream.of(
+                                "",
+                                "x",
+                                key + "0",
+                                key.toUpperCase(java.util.Locale.ROOT),
+                                "caisson_" + "0".repeat(40),
+                                key.substring(0, 20) + "0".repeat(28),
+                                text(revoked))
+                        .map(wrong ->
+                                refused(ErrorCode.UNAUTHENTICATED, () -> keys.authenticate(wrong)))
+                        .map(e -> e.message() + e.remedy() + e.details())
+                        .distinct()
+                        .toList();
+        assertThat(messages).hasSize(1);
+    }
+
+    @Test
+    void secretsAreStoredAsHashesOnly() {
+        String key = text(keys.bootstrap().orElseThrow());
+        String secret = key.substring(key.length() - 32);
+        List<Row> rows = fixture.store.read(tx -> tx.list(Kind.KEY, Query.ALL));
+        assertThat(rows).hasSize(1).noneMatch(row -> row.toString().contains(secret));
+        assertThat(fixture.events(rows.getFirst().tenant()))
+                .noneMatch(event -> event.toString().contains(secret));
+    }
+
+    @Test
+    void revokedKeyIsRefusedAtOnceHereAndWithinTwoSecondsElsewhere() {
+        Caller admin = fixture.admin();
+        KeyJson made = keys.create(admin, request(Role.AGENT));
+        Fixture other = fixture.server("two");
+        keys.authenticate(text(made));
+        other.keys.authenticate(text(made));
+        KeyJson revoked = keys.revoke(admin, made.id());
+        assertThat(revoked.revokedAt()).isNotNull();
+        assertThat(keys.revoke(admin, made.id())).isEqualTo(revoked);
+        refused(ErrorCode.UNAUTHENTICATED, () -> keys.authenticate(text(made)));
+        fixture.clock.advance(Duration.ofSeconds(2));
+        refused(ErrorCode.UNAUTHENTICATED, () -> other.keys.authenticate(text(made)));
+    }
+
+    @Test
+    void expiredKeyIsRefusedToTheMillisecond() {
+        Caller admin = fixture.admin();
+        String key = text(keys.create(admin, new KeyRequest(null, null, List.of(), 500L, null)));
+        fixture.clock.advance(Duration.ofMillis(499));
+        keys.authenticate(key);
+        fixture.clock.advance(Duration.ofMillis(1));
+        refused(ErrorCode.UNAUTHENTICATED, () -> keys.authenticate(key));
+    }
+
+    @Test
+    void rotationOverlapsAsAsked() {
+        Caller admin = fixture.admin();
+        KeyJson made = keys.create(admin, request(Role.AGENT));
+        KeyJson next = keys.rotate(admin, made.id(), new RotateRequest(60_000L));
+        assertThat(next.id()).isEqualTo(made.id());
+        keys.authenticate(text(made));
+        keys.authenticate(text(next));
+        fixture.clock.advance(Duration.ofMinutes(1));
+        refused(ErrorCode.UNAUTHENTICATED, () -> keys.authenticate(text(made)));
+        KeyJson last = keys.rotate(admin, made.id(), new RotateRequest(null));
+        refused(ErrorCode.UNAUTHENTICATED, () -> keys.authenticate(text(next)));
+        keys.authenticate(text(last));
+    }
+
+    @Test
+    void nobodyMakesAKeyThatCanDoMore() {
+        Caller admin = fixture.admin();
+        Caller operator = fixture.caller(admin, Role.OPERATOR);
+        Caller agent = fixture.caller(admin, Role.AGENT);
+        Caller auditor = fixture.caller(admin, Role.AUDITOR);
+        Caller scoped = fixture.caller(admin, Role.ADMIN, "keys:write", "runs:read");
+        for (Caller caller : List.of(agent, auditor)) {
+            refused(ErrorCode.POLICY_DENIED, () -> keys.create(caller, request(Role.AGENT)));
+        }
+        refused(ErrorCode.POLICY_DENIED, () -> keys.create(operator, request(Role.ADMIN)));
+        refused(
+                ErrorCode.POLICY_DENIED,
+                () -> keys.rotate(operator, admin.keyId(), new RotateRequest(null)));
+        refused(ErrorCode.POLICY_DENIED, () -> keys.revoke(operator, admin.keyId()));
+        refused(ErrorCode.POLICY_DENIED, () -> keys.create(scoped, request(Role.AGENT)));
+        refused(
+                ErrorCode.POLICY_DENIED,
+                () -> keys.create(scoped, request(Role.AGENT, "runs:write")));
+        refused(
+                ErrorCode.POLICY_DENIED,
+                () -> keys.rotate(scoped, admin.keyId(), new RotateRequest(null)));
+        assertThat(keys.create(scoped, request(Role.AGENT, "runs:read")).scopes())
+                .containsExactly("runs:read");
+    }
+
+    @Test
+    void keyWithAPolicyMakesOnlyKeysWithIt() {
+        Caller admin = fixture.admin();
+        fixture.policies.put(admin, "small", PolicyJson.defaults(), null);
+        fixture.policies.put(admin, "other", PolicyJson.defaults(), null);
+        KeyRequest small = new KeyRequest(null, Role.OPERATOR.value(), List.of(), null, "small");
+        Caller bound = keys.authenticate(text(keys.create(admin, small)));
+        assertThat(keys.create(bound, request(Role.AGENT)).policy()).isEqualTo("small");
+        refused(
+                ErrorCode.POLICY_DENIED,
+                () -> keys.create(bound, new KeyRequest(null, null, List.of(), null, "other")));
+        refused(
+                ErrorCode.POLICY_DENIED,
+                () -> fixture.policies.put(bound, "small", PolicyJson.defaults(), null));
+        refused(ErrorCode.INVALID_STATE, () -> fixture.policies.delete(admin, "small"));
+        fixture.policies.delete(admin, "other");
+    }
+
+    @Test
+    void anotherTenantsKeysDoNotExist() {
+        Caller admin = fixture.admin();
+        Caller a = fixture.tenant(admin, "a", null);
+        Caller b = fixture.tenant(admin, "b", null);
+        String id = b.keyId();
+        refused(ErrorCode.NOT_FOUND, () -> keys.find(a, id));
+        refused(ErrorCode.NOT_FOUND, () -> keys.revoke(a, id));
+        refused(ErrorCode.NOT_FOUND, () -> keys.rotate(a, id, new RotateRequest(null)));
+        assertThat(keys.list(a, Listing.FIRST).items())
+                .extracting(KeyJson::id)
+                .doesNotContain(id)
+                .contains(a.keyId());
+    }
+
+    @Test
+    void theLastAdminOfTheServiceStays() {
+        Caller admin = fixture.admin();
+        refused(ErrorCode.INVALID_STATE, () -> keys.revoke(admin, admin.keyId()));
+        keys.create(admin, request(Role.ADMIN));
+        keys.revoke(admin, admin.keyId());
+    }
+
+    @Test
+    void useIsWrittenOnceAMinute() {
+        KeyJson first = keys.bootstrap().orElseThrow();
+        for (int i = 0; i < 50; i++) {
+            keys.authenticate(text(first));
+            fixture.clock.advance(Duration.ofSeconds(1));
+        }
+        await().until(() -> version(first.id()) == 2);
+        fixture.clock.advance(Duration.ofSeconds(11));
+        Caller admin = keys.authenticate(text(first));
+        Instant now = fixture.ledger.now();
+        await().until(() -> now.equals(keys.find(admin, first.id()).lastUsedAt()));
+        assertThat(version(first.id())).isEqualTo(3);
+    }
+
+    private long version(String id) {
+        return fixture.store.read(tx -> tx.find(Kind.KEY, id).orElseThrow()).version();
+    }
+
+    @Test
+    void guessingIsBoundedAndDoesNotLockTheHolderOut() {
+        Caller admin = fixture.admin();
+        KeyJson made = keys.create(admin, request(Role.AGENT));
+        String key = text(made);
+        keys.authenticate(key);
+        for (int i = 0; i < Attempts.MAX_FAILURES; i++) {
+            String wrong = Credentials.text(made.id(), Credentials.newSecret());
+            refused(ErrorCode.UNAUTHENTICATED, () -> keys.authenticate(wrong));
+        }
+        keys.authenticate(key);
+        // A secret that is right but was not seen yet waits for the minute to end.
+        KeyJson next = keys.rotate(admin, made.id(), new RotateRequest(600_000L));
+        refused(ErrorCode.UNAUTHENTICATED, () -> keys.authenticate(text(next)));
+        fixture.clock.advance(Duration.ofMinutes(1));
+        keys.authenticate(text(next));
+    }
+
+    @Test
+    void malformedRequestsNameTheirField() {
+        Caller admin = fixture.admin();
+        for (KeyRequest wrong :
+                List.of(
+                        new KeyRequest(null, "root", List.of(), null, null),
+                        new KeyRequest(" ", null, List.of(), null, null),
+                        new KeyRequest(null, null, List.of("runs"), null, null),
+                        new KeyRequest(null, null, List.of("runs:read:write"), null, null),
+                        new KeyRequest(null, null, List.of("moon:read"), null, null),
+                        new KeyRequest(null, null, List.of(), 0L, null),
+                        new KeyRequest(null, null, List.of(), Long.MAX_VALUE, null))) {
+            CaissonException refusal = refused(ErrorCode.INVALID, () -> keys.create(admin, wrong));
+            assertThat(refusal.details()).isNotEmpty();
+        }
+    }
+}

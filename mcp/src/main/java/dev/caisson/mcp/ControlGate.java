@@ -1,0 +1,48 @@
+package dev.caisson.mcp;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.control.Caller;
+import dev.caisson.control.Control;
+import org.jspecify.annotations.Nullable;
+
+/** Lets in whoever has a key of the service. */
+public final class ControlGate implements Gate {
+    private final Control control;
+    private final @Nullable String approverKey;
+
+    /**
+     * A gate to a service that stays open.
+     *
+     * @param approverKey the setting of that name: a key by which users of sessions of its tenant
+     *     decide approvals; null: nobody decides through a session
+     */
+    public ControlGate(Control control, @Nullable String approverKey) {
+        this.control = control;
+        this.approverKey = approverKey;
+    }
+
+    @Override
+    public Access open(String bearer) {
+        Caller caller = control.authenticate(bearer);
+        return new Access(caller.tenant() + "/" + caller.keyId(), () -> backend(caller));
+    }
+
+    /**
+     * The backend of a session.
+     *
+     * @throws CaissonException when the approver's key is not valid any more, or may not decide
+     */
+    private Backend backend(Caller caller) {
+        ControlBackend backend = new ControlBackend(control, caller);
+        String key = approverKey;
+        if (key == null) {
+            return backend;
+        }
+        Caller approver = control.authenticate(key);
+        // The approver's own session, or one of another tenant, decides nothing.
+        boolean fits =
+                approver.tenant().equals(caller.tenant())
+                        && !approver.keyId().equals(caller.keyId());
+        return fits ? backend.withApprover(approver) : backend;
+    }
+}

@@ -1,0 +1,24 @@
+package dev.caisson.mcp;
+
+import dev.caisson.api.CaissonException;
+import java.util.function.Supplier;
+
+/** Lets credentials in. */
+@FunctionalInterface
+public interface Gate {
+    /**
+     * Who presents this bearer token; asked with each request, so that a key that was revoked ends
+     * at once.
+     *
+     * @throws CaissonException {@link dev.caisson.api.ErrorCode#UNAUTHENTICATED}
+     */
+    Access open(String bearer);
+
+    /**
+     * What a credential gets.
+     *
+     * @param owner names the credential and its tenant; sessions are bound to it
+     * @param backend makes the backend of a new session, which closes it
+     */
+    record Access(String owner, Supplier<Backend> backend) {}
+}

@@ -1,0 +1,56 @@
+package dev.caisson.mcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.control.Caller;
+import dev.caisson.control.Control;
+import dev.caisson.control.Role;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+/** Who gets in, and who decides. */
+class ControlGateTest {
+    private static final Map<String, Caller> KEYS =
+            Map.of(
+                    "agent", caller("key1", "a", Role.AGENT),
+                    "other", caller("key2", "b", Role.AGENT),
+                    "boss", caller("key3", "a", Role.OPERATOR));
+
+    private final Control control =
+            new Stub<>(Control.class)
+                    .on(
+                            "authenticate",
+                            given -> {
+                                Caller caller = KEYS.get((String) given[0]);
+                                if (caller == null) {
+                                    throw CaissonException.of(ErrorCode.UNAUTHENTICATED, "no");
+                                }
+                                return caller;
+                            })
+                    .on("require", given -> null)
+                    .make();
+
+    private static Caller caller(String key, String tenant, Role role) {
+        return new Caller(tenant, key, "somebody", role, Set.of(), null, false, Map.of(), null);
+    }
+
+    @Test
+    void bindsSessionsToTenantAndKey() {
+        Gate gate = new ControlGate(control, null);
+        assertThat(gate.open("agent").owner()).isEqualTo("a/key1");
+        assertThat(gate.open("agent").backend().get().decides()).isFalse();
+        assertThatThrownBy(() -> gate.open("wrong")).isInstanceOf(CaissonException.class);
+    }
+
+    @Test
+    void givesTheApproverToOtherKeysOfItsTenantOnly() {
+        Gate gate = new ControlGate(control, "boss");
+        assertThat(gate.open("agent").backend().get().decides()).isTrue();
+        assertThat(gate.open("other").backend().get().decides()).isFalse();
+        assertThat(gate.open("boss").backend().get().decides()).isFalse();
+    }
+}

@@ -1,0 +1,12 @@
+/** Puts the service together: store, engines, control, HTTP. */
+module dev.caisson.serve {
+    requires transitive dev.caisson.control;
+    requires dev.caisson.server;
+    requires dev.caisson.store;
+    requires dev.caisson.engine.namespaces;
+    requires org.slf4j;
+    requires tools.jackson.dataformat.yaml;
+    requires static org.jspecify;
+
+    exports dev.caisson.serve;
+}

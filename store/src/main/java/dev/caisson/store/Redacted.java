@@ -1,0 +1,16 @@
+package dev.caisson.store;
+
+import java.util.regex.Pattern;
+
+/** URLs without their secrets, for messages. */
+final class Redacted {
+    private static final Pattern USER = Pattern.compile("//([^/@:]*):[^/@]*@");
+    private static final Pattern PARAMETER = Pattern.compile("(?i)([?&][^=&]*password=)[^&]*");
+
+    private Redacted() {}
+
+    static String url(String url) {
+        String user = USER.matcher(url).replaceAll("//$1:***@");
+        return PARAMETER.matcher(user).replaceAll("$1***");
+    }
+}
