@@ -369,6 +369,9 @@ final class Lives {
                         parts.ledger().event(tx, caller, type, doc.subject(), why.value(), data);
                     }
                 });
+        if (ended == null && tracker != null) {
+            parts.meter().forget(doc.session);
+        }
         gone(box, doc);
     }
 

@@ -65,6 +65,7 @@ final class Recovery {
         }
         living.forEach(this::reap);
         disks();
+        keptDisks();
         runs();
     }
 
@@ -352,6 +353,14 @@ final class Recovery {
                 LOG.atWarn().addKeyValue("cause", e.message()).log("disks could not be listed");
             }
         }
+    }
+
+    private void keptDisks() {
+        Query mine = Query.ALL.withNode(parts.node());
+        parts.ledger().read(tx -> tx.list(Kind.SNAPSHOT, mine)).forEach(row ->
+                parts.disks().adopt(row.id(), row.tenant(), SnapshotDoc.of(row).bytes));
+        parts.ledger().read(tx -> tx.list(Kind.VOLUME, mine)).forEach(row ->
+                parts.disks().adopt(row.id(), row.tenant(), VolumeDoc.of(row).diskBytes));
     }
 
     private void snapshot(Engine engine, String id, Set<String> wanted) {
