@@ -116,7 +116,10 @@ final class Api {
     Answer send(String method, String path, byte @org.jspecify.annotations.Nullable [] body) {
         try {
             HttpRequest.Builder request = request(path).timeout(LONGEST);
-            boolean bytes = path.contains("/files") || path.contains("/stdin");
+            boolean bytes =
+                    path.contains("/files?")
+                            || path.contains("/archive")
+                            || path.contains("/stdin");
             request.header(
                     "Content-Type", bytes ? "application/octet-stream" : "application/json");
             request.method(

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -28,20 +29,23 @@ final class LiveService implements AutoCloseable {
     private static final String MAIN = "dev.caisson.cli.Main";
     private static final int TRIES = 1200;
 
-    /** What the host shows of it. */
+    /**
+     * What the host shows of it.
+     *
+     * @param leftovers cgroup folders without a process
+     */
     record Census(
-            int processes,
             int mounts,
-            long loopDevices,
             int namespaces,
-            Set<String> cgroups,
-            long stateFiles,
-            int launcherDescriptors) {}
+            Set<String> sandboxes,
+            Set<String> leftovers,
+            Set<String> disks) {}
 
     private final Path folder;
     private final Path data;
     private final int port;
     private final List<String> settings;
+    private final AtomicInteger resumed = new AtomicInteger();
     private @Nullable Process launcher;
     private @Nullable Process server;
 
@@ -120,10 +124,12 @@ final class LiveService implements AutoCloseable {
         }
     }
 
-    private static void drain(BufferedReader lines) {
+    private void drain(BufferedReader lines) {
         try (lines) {
-            while (lines.readLine() != null) {
-                // What it says after an upgrade.
+            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                if (line.equals("resumed")) {
+                    resumed.incrementAndGet();
+                }
             }
         } catch (IOException e) {
             // It was killed.
@@ -138,6 +144,11 @@ final class LiveService implements AutoCloseable {
 
     Process launcher() {
         return running(launcher);
+    }
+
+    /** How often it has gone on after an orderly upgrade. */
+    int resumed() {
+        return resumed.get();
     }
 
     /** SIGKILL; it is dead when this returns. */
@@ -293,57 +304,71 @@ final class LiveService implements AutoCloseable {
         }
     }
 
-    /** What is there now of the launcher, its sandboxes and their disks. */
+    /** What is there now of the launcher, its sandboxes and their disks, but for its stock. */
     Census census() {
         long pid = launcher().pid();
-        Set<Long> tree = HostView.tree(pid);
         Set<String> namespaces = new TreeSet<>();
-        for (long process : tree) {
-            for (Path link : HostView.entries(Path.of("/proc", Long.toString(process), "ns"))) {
-                try {
-                    namespaces.add(Files.readSymbolicLink(link).toString());
-                } catch (IOException e) {
-                    // The process ended.
-                }
+        for (long process : HostView.tree(pid)) {
+            // Parked ones have none of these of their own yet.
+            for (String kind : List.of("pid", "mnt", "net", "user")) {
+                namespaces.add(namespace(process, kind));
             }
         }
+        namespaces.remove("");
+        Set<String> sandboxes = new TreeSet<>();
+        Set<String> leftovers = new TreeSet<>();
+        cgroups(sandboxes, leftovers);
         return new Census(
-                tree.size(),
                 (int)
                         HostView.text(Path.of("/proc/" + pid + "/mountinfo"))
                                 .orElse("")
                                 .lines()
                                 .count(),
-                DiskImages.count(state()),
                 namespaces.size(),
-                cgroups(),
-                files(state().resolve("snapshots")) + files(state().resolve("volumes")),
-                HostView.entries(Path.of("/proc/" + pid + "/fd")).size());
+                sandboxes,
+                leftovers,
+                disks());
     }
 
-    /** Cgroup folders of sandboxes that this launcher's journals name. */
-    private Set<String> cgroups() {
-        Set<String> found = new TreeSet<>();
+    private static String namespace(long process, String kind) {
+        try {
+            return Files.readSymbolicLink(Path.of("/proc/" + process + "/ns/" + kind)).toString();
+        } catch (IOException e) {
+            return ""; // it ended
+        }
+    }
+
+    /** Sandboxes that live, and cgroup folders without anything in them. */
+    private void cgroups(Set<String> sandboxes, Set<String> leftovers) {
+        String own = namespace(launcher().pid(), "net");
         for (Path instance : HostView.entries(folder.resolve("run/i"))) {
             HostView.text(instance.resolve("journal"))
                     .orElse("")
                     .lines()
                     .filter(line -> line.startsWith("+ "))
                     .map(line -> line.split(" ", 3)[1])
+                    .distinct()
                     .filter(id -> !HostView.cgroups(id).isEmpty())
-                    // Parked ones are the launcher's stock, whatever their number.
-                    .filter(id -> !HostView.processes(id).isEmpty())
-                    .forEach(found::add);
+                    .forEach(id -> {
+                        Set<Long> inside = HostView.processes(id);
+                        if (inside.isEmpty()) {
+                            leftovers.add(id);
+                        } else if (inside.stream()
+                                .anyMatch(one -> !namespace(one, "net").equals(own))) {
+                            sandboxes.add(id); // else it is parked
+                        }
+                    });
         }
-        return found;
     }
 
-    private static long files(Path folder) {
-        try (Stream<Path> tree = Files.walk(folder)) {
-            return tree.count();
-        } catch (IOException | UncheckedIOException e) {
-            return 0;
+    /** Saved disks, by their names. */
+    private Set<String> disks() {
+        Set<String> found = new TreeSet<>();
+        for (String kind : List.of("snapshots", "volumes")) {
+            HostView.entries(state().resolve(kind))
+                    .forEach(file -> found.add(kind + "/" + file.getFileName()));
         }
+        return found;
     }
 
     /** The census when it is the same five times in a row. */
