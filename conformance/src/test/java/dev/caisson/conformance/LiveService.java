@@ -18,6 +18,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -243,7 +244,12 @@ final class LiveService implements AutoCloseable {
 
     /** The end of what it wrote, for the message of a failure. */
     String serverLog() {
-        String all = HostView.text(folder.resolve("server.log")).orElse("");
+        String all =
+                HostView.text(folder.resolve("server.log"))
+                        .orElse("")
+                        .lines()
+                        .filter(line -> !line.contains("ApiHandler request"))
+                        .collect(Collectors.joining("\n"));
         return all.substring(Math.max(0, all.length() - 6000));
     }
 

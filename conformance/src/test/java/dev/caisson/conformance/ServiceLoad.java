@@ -134,8 +134,7 @@ final class ServiceLoad {
             String id = made.path("id").asString();
             told.fresh(id);
             told.sandbox(id, "running");
-            // What is replayed is the answer of then: only while it lives is there one of it.
-            told.keys().remove(key);
+            told.key(key, id);
             return id;
         }
         JsonNode made = ok(api.post("/v1/sandboxes", Map.of()));
@@ -204,6 +203,9 @@ final class ServiceLoad {
     }
 
     private void pause(String sandbox, boolean memory) {
+        if (!memory) {
+            told.diskPause(sandbox);
+        }
         told.asked(sandbox, "paused");
         ok(api.post("/v1/sandboxes/" + sandbox + "/pause", Map.of("memory", memory)));
         told.sandbox(sandbox, "paused");

@@ -408,11 +408,18 @@ final class Recovery {
                     RunDoc doc = RunDoc.of(row);
                     Optional<Box> box =
                             doc.sandbox == null ? byRun(doc.id) : parts.boxes().of(doc.sandbox);
-                    Optional<RunningExec> exec =
-                            box.flatMap(
-                                    there -> Optional.ofNullable(doc.exec).map(there.execs::get));
-                    runs.recover(doc, box, exec);
+                    runs.recover(doc, box, box.flatMap(there -> execOf(doc, there)));
                 });
+    }
+
+    /** The exec that a run waits for; it may have been started and not yet written down there. */
+    private static Optional<RunningExec> execOf(RunDoc run, Box box) {
+        if (run.exec != null) {
+            return Optional.ofNullable(box.execs.get(run.exec));
+        }
+        return box.execs.values().stream()
+                .filter(exec -> run.id.equals(exec.doc().run))
+                .findFirst();
     }
 
     private Optional<Box> byRun(String run) {
