@@ -228,7 +228,9 @@ final class Runs implements RunService {
             LOG.atError().setCause(e).addKeyValue("run", run.doc.id).log("a run failed");
             failed(run, CaissonException.of(ErrorCode.INTERNAL, "The run failed: " + e, e));
         } finally {
-            if (box != null) {
+            if (box == null) {
+                over(run); // nothing was made that could be ended; who waits is told all the same
+            } else {
                 end(run, box);
             }
         }
