@@ -49,6 +49,7 @@ final class LiveService implements AutoCloseable {
     private final AtomicInteger resumed = new AtomicInteger();
     private @Nullable Process launcher;
     private @Nullable Process server;
+    private @Nullable Path preload;
 
     private LiveService(Path folder, Path data, int port, List<String> settings) {
         this.folder = folder;
@@ -164,6 +165,11 @@ final class LiveService implements AutoCloseable {
         awaitReady();
     }
 
+    /** A library that the server loads before all others; null: none. */
+    void preload(@Nullable Path library) {
+        preload = library;
+    }
+
     /** Starts it without waiting for it. */
     void launchServer() {
         List<String> command =
@@ -193,6 +199,9 @@ final class LiveService implements AutoCloseable {
         builder.redirectOutput(
                 ProcessBuilder.Redirect.appendTo(folder.resolve("server.log").toFile()));
         builder.environment().put("CLASSPATH", classPath());
+        if (preload != null) {
+            builder.environment().put("LD_PRELOAD", preload.toString());
+        }
         try {
             server = builder.start();
         } catch (IOException e) {

@@ -366,6 +366,7 @@ final class Runs implements RunService {
             for (ResultFile file : box.hosted().files().collect(target, cap)) {
                 forms.add(Forms.file(file, run.inline ? inline(target, file) : null));
             }
+            Trees.sync(target); // the end of the run tells of them
             return forms;
         } catch (IOException e) {
             throw CaissonException.of(
