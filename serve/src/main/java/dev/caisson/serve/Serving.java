@@ -64,8 +64,24 @@ public final class Serving implements AutoCloseable {
         firstKey.ifPresent(data::keepFirstKey);
         HttpApi api = new HttpApi(service, serverSettings(settings, vault));
         api.start();
-        return new Serving(
-                service, api, firstKey, data, settings.optional(Setting.TLS_KEY).isPresent());
+        Serving serving =
+                new Serving(
+                        service,
+                        api,
+                        firstKey,
+                        data,
+                        settings.optional(Setting.TLS_KEY).isPresent());
+        serving.tell(store, settings);
+        return serving;
+    }
+
+    /** Where the other servers of the store send whoever asks them for what is here. */
+    private void tell(Store store, Settings settings) {
+        String address = settings.optional(Setting.ADDRESS).orElseGet(this::url);
+        store.write(tx -> {
+            tx.meta("address." + store.node(), address);
+            return address;
+        });
     }
 
     private static Engine engine(Settings settings) {
