@@ -44,7 +44,7 @@ final class Archives {
         tar.setBigNumberMode(TarArchiveOutputStream.BIGNUMBER_POSIX);
         for (FileInfo entry : entries) {
             if (entry.type() == FileType.DIRECTORY) {
-                tar.putArchiveEntry(entry(entry, entry.path() + "/"));
+                tar.putArchiveEntry(entry(entry, Paths.literal(entry.path()) + "/"));
                 tar.closeArchiveEntry();
             } else if (entry.type() == FileType.REGULAR) {
                 file(files, folder, entry, tar);
@@ -64,25 +64,45 @@ final class Archives {
     private static void file(
             SandboxFiles files, String folder, FileInfo info, TarArchiveOutputStream tar)
             throws IOException {
-        TarArchiveEntry entry = entry(info, info.path());
+        TarArchiveEntry entry = entry(info, Paths.literal(info.path()));
         entry.setSize(info.size());
-        tar.putArchiveEntry(entry);
-        Exactly exact = new Exactly(tar, info.size());
+        Exactly exact = new Exactly(tar, entry);
         if (info.size() > 0) {
-            files.read(Paths.below(folder, info.path()), 0, info.size(), exact);
+            try {
+                files.read(Paths.below(folder, info.path()), 0, info.size(), exact);
+            } catch (CaissonException e) {
+                boolean replaced =
+                        e.code() == ErrorCode.NOT_FOUND || e.code() == ErrorCode.NOT_REGULAR;
+                if (replaced && !exact.begun) {
+                    return; // it went away since it was listed
+                }
+                throw e;
+            }
         }
         exact.fill();
-        tar.closeArchiveEntry();
     }
 
-    /** Takes at most so many bytes, and zeros for what is missing. */
+    /**
+     * Writes an entry with its first byte: takes at most as many bytes as its header says, and zeros
+     * for what is missing.
+     */
     private static final class Exactly extends OutputStream {
-        private final OutputStream target;
+        private final TarArchiveOutputStream target;
+        private final TarArchiveEntry entry;
         private long left;
+        private boolean begun;
 
-        Exactly(OutputStream target, long left) {
+        Exactly(TarArchiveOutputStream target, TarArchiveEntry entry) {
             this.target = target;
-            this.left = left;
+            this.entry = entry;
+            this.left = entry.getSize();
+        }
+
+        private void begin() throws IOException {
+            if (!begun) {
+                begun = true;
+                target.putArchiveEntry(entry);
+            }
         }
 
         @Override
@@ -92,16 +112,19 @@ final class Archives {
 
         @Override
         public void write(byte[] bytes, int offset, int length) throws IOException {
+            begin();
             int taken = (int) Math.min(length, left);
             target.write(bytes, offset, taken);
             left -= taken;
         }
 
         void fill() throws IOException {
+            begin();
             byte[] zeros = new byte[BUFFER];
             while (left > 0) {
                 write(zeros, 0, (int) Math.min(zeros.length, left));
             }
+            target.closeArchiveEntry();
         }
     }
 
@@ -115,8 +138,8 @@ final class Archives {
         Path aside = Files.createTempFile(temporary, "archive", ".tar");
         try {
             keep(archive, aside, cap);
-            long entries = check(aside, cap);
-            apply(files, folder, aside);
+            long entries = TarCheck.check(aside, cap);
+            apply(files, folder, aside, cap);
             return entries;
         } finally {
             Files.deleteIfExists(aside);
@@ -130,103 +153,20 @@ final class Archives {
             for (int read = archive.read(buffer); read >= 0; read = archive.read(buffer)) {
                 bytes += read;
                 if (bytes > cap) {
-                    throw tooLarge(cap);
+                    throw TarCheck.tooLarge(cap);
                 }
                 out.write(buffer, 0, read);
             }
         }
     }
 
-    private static CaissonException tooLarge(long cap) {
-        return CaissonException.of(
-                        ErrorCode.TOO_LARGE,
-                        "The archive holds more than the sandbox's disk of " + cap + " bytes.")
-                .withDetail("limit", "disk")
-                .withDetail("allowed", Long.toString(cap));
-    }
-
-    private static TarArchiveInputStream open(Path aside) throws IOException {
-        BufferedInputStream raw = new BufferedInputStream(Files.newInputStream(aside), BUFFER);
-        raw.mark(2);
-        boolean gzip = raw.read() == 0x1f && raw.read() == 0x8b;
-        raw.reset();
-        InputStream plain = gzip ? new GZIPInputStream(raw, BUFFER) : raw;
-        return new TarArchiveInputStream(plain, StandardCharsets.UTF_8.name());
-    }
-
-    private static long check(Path aside, long cap) throws IOException {
-        long entries = 0;
-        long bytes = 0;
-        try (TarArchiveInputStream tar = open(aside)) {
-            byte[] buffer = new byte[BUFFER];
+    private static void apply(SandboxFiles files, String folder, Path aside, long cap)
+            throws IOException {
+        try (TarArchiveInputStream tar = TarCheck.open(aside, cap)) {
             for (TarArchiveEntry entry = tar.getNextEntry();
                     entry != null;
                     entry = tar.getNextEntry()) {
-                if (++entries > MAX_ENTRIES) {
-                    throw invalid("", "has more than " + MAX_ENTRIES + " entries");
-                }
-                name(entry);
-                for (int read = tar.read(buffer); read >= 0; read = tar.read(buffer)) {
-                    bytes += read;
-                    if (bytes > cap) {
-                        throw tooLarge(cap);
-                    }
-                }
-            }
-        } catch (CaissonException e) {
-            throw e;
-        } catch (IOException | IllegalArgumentException e) {
-            throw invalid("", "is damaged: " + e.getMessage());
-        }
-        if (entries == 0) {
-            throw invalid("", "is no tar archive, or an empty one");
-        }
-        return entries;
-    }
-
-    private static CaissonException invalid(String name, String why) {
-        return CaissonException.invalid(
-                        "archive",
-                        (name.isEmpty() ? "The archive " : "The entry '" + Boxes.shown(name) + "' ")
-                                + why
-                                + "; nothing was written.")
-                .withRemedy("Send a tar archive of regular files and folders, gzip or not.");
-    }
-
-    /** The relative name of an entry, which must be a regular file or a folder. */
-    private static String name(TarArchiveEntry entry) {
-        String name = entry.getName();
-        if (!(entry.isDirectory() || entry.isFile())
-                || entry.isSymbolicLink()
-                || entry.isLink()
-                || entry.isSparse()) {
-            throw invalid(name, "is neither a regular file nor a folder");
-        }
-        if (name.isEmpty()
-                || name.length() > MAX_NAME
-                || name.startsWith("/")
-                || name.indexOf('\0') >= 0
-                || name.indexOf('\\') >= 0) {
-            throw invalid(name, "has a name that is not relative");
-        }
-        StringBuilder clean = new StringBuilder();
-        for (String part : name.split("/", -1)) {
-            if (part.equals("..")) {
-                throw invalid(name, "leads out of the folder");
-            }
-            if (!part.isEmpty() && !part.equals(".")) {
-                clean.append(clean.isEmpty() ? "" : "/").append(part);
-            }
-        }
-        return clean.toString();
-    }
-
-    private static void apply(SandboxFiles files, String folder, Path aside) throws IOException {
-        try (TarArchiveInputStream tar = open(aside)) {
-            for (TarArchiveEntry entry = tar.getNextEntry();
-                    entry != null;
-                    entry = tar.getNextEntry()) {
-                String name = name(entry);
+                String name = TarCheck.name(entry);
                 String inside = Paths.below(folder, SandboxFiles.escape(name));
                 if (name.isEmpty()) {
                     files.makeDirectory(folder);

@@ -26,58 +26,55 @@ final class Box {
     final ConcurrentHashMap<String, RunningExec> execs = new ConcurrentHashMap<>();
     final CompletableFuture<SandboxDoc> over = new CompletableFuture<>();
 
-    private volatile SandboxDoc doc; // replaced under the lock, never changed
-    private volatile long version; // changed under the lock
+    private volatile Written written; // replaced under the lock
     private @Nullable ScheduledFuture<?> alarm; // guarded by lock
-    private volatile String state;
+    private int attached; // guarded by lock: how often this server was connected to it
     private volatile @Nullable HostedSandbox hosted;
     private volatile Quotas.@Nullable Seat seat;
     private volatile Meter.@Nullable Tracker tracker;
     private volatile Map<String, String> env = Map.of();
     private volatile @Nullable EndReason wanted;
 
-    private int attached; // guarded by lock
     private final AtomicInteger users = new AtomicInteger();
     private volatile Instant lastUse;
 
     Box(SandboxDoc doc, long version, Instant now) {
         this.id = doc.id;
         this.tenant = doc.tenant;
-        this.doc = doc;
-        this.version = version;
-        this.state = doc.state;
+        this.written = new Written(doc, version);
         this.lastUse = now;
     }
 
-    /** How often this server has connected to it before; under the lock. */
-    int attaching() {
-        return attached++;
-    }
+    /** The document as its row has it, never changed, and the row's version. */
+    private record Written(SandboxDoc doc, long version) {}
 
     /** A copy of the document to change; under the lock. */
     SandboxDoc draft() {
-        return Json.read(Json.write(doc), SandboxDoc.class);
+        return Json.read(Json.write(doc()), SandboxDoc.class);
     }
 
     /** The document as it is; not to be changed. Without the lock it may be replaced meanwhile. */
     SandboxDoc doc() {
-        return doc;
+        return written.doc();
     }
 
     long version() {
-        return version;
+        return written.version();
+    }
+
+    /** How often this server was connected to its session before; under the lock. */
+    int attach() {
+        return attached++;
     }
 
     /** Takes over what was written; under the lock. */
     void written(SandboxDoc newDoc, long newVersion) {
-        doc = newDoc;
-        version = newVersion;
-        state = newDoc.state;
+        written = new Written(newDoc, newVersion);
     }
 
     /** Without the lock. */
     String state() {
-        return state;
+        return written.doc().state;
     }
 
     /** Without the lock: commands can be sent. */
@@ -156,8 +153,12 @@ final class Box {
         lastUse = now;
     }
 
-    /** When it will count as idle; null: it is in use, or never. Under the lock. */
+    /** When it will count as idle; null: it is in use, or never. */
     @Nullable Instant idleAt() {
+        return idleAt(doc());
+    }
+
+    private @Nullable Instant idleAt(SandboxDoc doc) {
         Long idle = doc.idleTimeoutMillis;
         if (idle == null || idle == 0 || users.get() > 0 || !execs.isEmpty()) {
             return null;
@@ -165,8 +166,24 @@ final class Box {
         return lastUse.plusMillis(idle);
     }
 
-    /** Its form now; under the lock. */
+    /** Its form now, of one version. */
     SandboxJson form(String node) {
-        return doc.form(idleAt(), node, version);
+        Written now = written;
+        return now.doc().form(idleAt(now.doc()), node, now.version());
+    }
+
+    /**
+     * Says that it is over, to one who waited for the lock.
+     *
+     * @throws CaissonException {@link ErrorCode#SANDBOX_ENDED}
+     */
+    void mustLive() {
+        SandboxDoc doc = doc();
+        if (doc.over()) {
+            throw CaissonException.of(
+                            ErrorCode.SANDBOX_ENDED,
+                            "The sandbox " + id + " has ended: " + doc.reason + ".")
+                    .withDetail("reason", String.valueOf(doc.reason));
+        }
     }
 }

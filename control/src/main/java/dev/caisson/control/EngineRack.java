@@ -54,12 +54,21 @@ public final class EngineRack implements AutoCloseable {
     public EngineRack(List<Slot> slots, List<TierJson> missing) {
         this.slots = List.copyOf(slots);
         this.missing = List.copyOf(missing);
-        this.slots.forEach(slot -> put(slot, slot.opener().get()));
+        try {
+            this.slots.forEach(slot -> put(slot, slot.opener().get()));
+        } catch (RuntimeException e) {
+            close();
+            throw e;
+        }
     }
 
     @SuppressWarnings("FutureReturnValueIgnored") // it never fails
     private void put(Slot slot, Engine engine) {
         open.put(slot.tier(), engine);
+        if (closed && open.remove(slot.tier(), engine)) {
+            engine.close();
+            return;
+        }
         engine.onLost().thenAccept(cause -> lost(slot, engine, cause));
     }
 
@@ -71,7 +80,10 @@ public final class EngineRack implements AutoCloseable {
                 .addKeyValue("tier", slot.tier().value())
                 .addKeyValue("cause", cause.message())
                 .log("engine lost, opening it again");
-        Thread.ofVirtual().name("caisson-engine-" + slot.tier().value()).start(() -> reopen(slot));
+        Thread.ofVirtual().name("caisson-engine-" + slot.tier().value()).start(() -> {
+                    engine.close();
+                    reopen(slot);
+                });
     }
 
     private void reopen(Slot slot) {
@@ -83,8 +95,8 @@ public final class EngineRack implements AutoCloseable {
                 reopened.accept(engine);
                 LOG.atInfo().addKeyValue("tier", slot.tier().value()).log("engine opened again");
                 return;
-            } catch (CaissonException e) {
-                LOG.atDebug().addKeyValue("cause", e.message()).log("engine is still away");
+            } catch (RuntimeException e) {
+                LOG.atDebug().addKeyValue("cause", e.getMessage()).log("engine is still away");
             }
             try {
                 TimeUnit.MILLISECONDS.sleep(wait);

@@ -9,7 +9,7 @@ import java.time.Instant;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** An exec as it is stored. A document is changed by one thread at a time, then written. */
+/** An exec as it is stored. Not changed once other threads can see it: a copy takes its place. */
 @JsonAutoDetect(fieldVisibility = JsonAutoDetect.Visibility.ANY)
 final class ExecDoc {
     static final String STARTING = "starting";
@@ -58,6 +58,34 @@ final class ExecDoc {
                 java.util.Map.of(),
                 version,
                 Json.write(this));
+    }
+
+    /** A copy to change. */
+    ExecDoc copy() {
+        ExecDoc copy = new ExecDoc();
+        copy.id = id;
+        copy.tenant = tenant;
+        copy.sandbox = sandbox;
+        copy.session = session;
+        copy.run = run;
+        copy.state = state;
+        copy.argv = argv;
+        copy.cwd = cwd;
+        copy.user = user;
+        copy.pty = pty;
+        copy.stdin = stdin;
+        copy.pid = pid;
+        copy.createdAt = createdAt;
+        copy.endedAt = endedAt;
+        copy.result = result;
+        copy.error = error;
+        copy.approval = approval;
+        copy.keyId = keyId;
+        copy.outputLimit = outputLimit;
+        copy.outputBytes = outputBytes;
+        copy.log = log;
+        copy.language = language;
+        return copy;
     }
 
     boolean over() {

@@ -32,6 +32,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /** Commands. Thread-safe. */
@@ -42,6 +43,7 @@ final class Execs implements ExecService {
     private final Parts parts;
     private final Uses uses;
     private final ConcurrentHashMap<String, RunningExec> running = new ConcurrentHashMap<>();
+    private final AtomicInteger places = new AtomicInteger(); // taken
 
     Execs(Parts parts, Uses uses) {
         this.parts = parts;
@@ -68,17 +70,23 @@ final class Execs implements ExecService {
             }
             EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
             RunningExec exec = new RunningExec(parts, box, doc, log(doc), place(caller));
-            running.put(exec.id, exec);
-            box.execs.put(exec.id, exec);
-            exec.end().whenComplete((last, failure) -> running.remove(exec.id, exec));
-            Optional<Approvals.Pending> pending =
-                    parts.approvals().exec(caller, policy, doc.subject(), request, doc.user);
-            if (pending.isPresent()) {
-                waitForApproval(caller, exec, spec, request, pending.get());
-            } else {
-                launch(caller, exec, spec, request);
+            adopt(exec);
+            boolean begun = false;
+            try {
+                Optional<Approvals.Pending> pending =
+                        parts.approvals().exec(caller, policy, doc.subject(), request, doc.user);
+                if (pending.isPresent()) {
+                    waitForApproval(caller, exec, spec, request, pending.get());
+                } else {
+                    launch(caller, exec, spec, request);
+                }
+                begun = true;
+                return exec;
+            } finally {
+                if (!begun) {
+                    exec.abandon();
+                }
             }
-            return exec;
         }
     }
 
@@ -86,7 +94,8 @@ final class Execs implements ExecService {
     record Origin(String run, @Nullable String language) {}
 
     private AutoCloseable place(Caller caller) {
-        if (running.size() >= parts.config().maxExecs()) {
+        if (places.incrementAndGet() > parts.config().maxExecs()) {
+            places.decrementAndGet();
             throw CaissonException.of(
                             ErrorCode.NO_CAPACITY,
                             "This server runs as many commands as it may ("
@@ -94,7 +103,19 @@ final class Execs implements ExecService {
                                     + ").")
                     .withRemedy("Try again when some have ended.");
         }
-        return parts.quotas().exec(caller.tenant());
+        boolean taken = false;
+        try {
+            AutoCloseable quota = parts.quotas().exec(caller.tenant());
+            taken = true;
+            return () -> {
+                places.decrementAndGet();
+                quota.close();
+            };
+        } finally {
+            if (!taken) {
+                places.decrementAndGet();
+            }
+        }
     }
 
     private OutputLog log(ExecDoc doc) {
@@ -131,7 +152,7 @@ final class Execs implements ExecService {
         Row row = doc.row(1, parts.node(), null);
         // The start is an event that is durable soon; its end waits for the same queue.
         parts.ledger()
-                .submit(tx -> {
+                .actSoon(tx -> {
                     ExecRows.put(tx, row);
                     parts.ledger()
                             .event(
@@ -141,8 +162,7 @@ final class Execs implements ExecService {
                                     doc.subject(),
                                     "",
                                     Map.of("argv", doc.argv, "cwd", doc.cwd, "user", doc.user));
-                    return null;
-                });
+    });
         try {
             HostedExec hosted = exec.box().hosted().start(exec.id, spec, exec);
             exec.hosted(hosted);
@@ -163,8 +183,8 @@ final class Execs implements ExecService {
                 .start(() -> {
                     try (OutputStream stdin = hosted.stdin()) {
                         stdin.write(input.getBytes(StandardCharsets.UTF_8));
-                    } catch (IOException e) {
-                        // The program does not want it.
+                    } catch (IOException | CaissonException e) {
+                        // The program does not want it, or is gone.
                     }
                 });
     }
@@ -179,13 +199,12 @@ final class Execs implements ExecService {
             doc.state = ExecDoc.WAITING;
             doc.approval = pending.id();
         });
+        exec.end().whenComplete((last, failure) -> parts.approvals().withdraw(pending.id()));
         Row row = exec.doc().row(1, parts.node(), null);
         parts.ledger()
-                .write(tx -> {
+                .act(tx -> {
                     ExecRows.put(tx, row);
-                    return null;
-                });
-        exec.end().whenComplete((last, failure) -> parts.approvals().withdraw(pending.id()));
+    });
         pending.decision()
                 .whenComplete((yes, failure) ->
                         Thread.ofVirtual()
@@ -201,16 +220,15 @@ final class Execs implements ExecService {
 
     private void decided(
             Caller caller, RunningExec exec, ExecSpec spec, ExecRequest request, boolean yes) {
-        if (exec.end().isDone()) {
-            return;
-        }
         if (!yes) {
             exec.failed(
                     CaissonException.of(ErrorCode.POLICY_DENIED, "The command was not approved.")
                             .withRemedy("Ask the person who decides, or run another command."));
             return;
         }
-        exec.change(doc -> doc.state = ExecDoc.STARTING);
+        if (!exec.approved()) {
+            return;
+        }
         try {
             launch(caller, exec, spec, request);
         } catch (CaissonException e) {
@@ -233,8 +251,13 @@ final class Execs implements ExecService {
         if (request.cwd() != null) {
             spec = spec.withCwd(request.cwd());
         }
-        if (request.timeoutMillis() != null) {
-            spec = spec.withTimeout(Duration.ofMillis(request.timeoutMillis()));
+        Long timeout = request.timeoutMillis();
+        if (timeout == null) {
+            // Not those of its start: a sandbox may have been claimed or changed since.
+            timeout = box.doc().limits.timeoutMillis();
+        }
+        if (timeout != null) {
+            spec = spec.withTimeout(Duration.ofMillis(timeout));
         }
         if (request.graceMillis() != null) {
             spec = spec.withGrace(Duration.ofMillis(request.graceMillis()));
@@ -243,8 +266,12 @@ final class Execs implements ExecService {
             ByteSize asked = ByteSize.of(request.outputBytes());
             spec = spec.withOutputLimit(limits.withOutputLimit(asked).outputLimit());
         }
-        if (request.onOutputLimit() != null) {
-            spec = spec.withOnOutputLimit(EffectivePolicy.onOutputLimit(request.onOutputLimit()));
+        String onOutputLimit = request.onOutputLimit();
+        if (onOutputLimit == null) {
+            onOutputLimit = box.doc().limits.onOutputLimit();
+        }
+        if (onOutputLimit != null) {
+            spec = spec.withOnOutputLimit(EffectivePolicy.onOutputLimit(onOutputLimit));
         }
         PtyJson pty = request.pty();
         return pty == null
@@ -313,6 +340,22 @@ final class Execs implements ExecService {
     /** What is known of an exec: running here, or by its row. */
     private record Known(ExecDoc doc, @Nullable RunningExec running) {}
 
+    /** The same; one that is not over must be of this server. */
+    private Known here(Caller caller, String id) {
+        Known known = known(caller, id);
+        if (known.running() == null && !known.doc().over()) {
+            parts.boxes().living(caller, known.doc().sandbox); // says where it is
+            // It came to its end since the first look, or its server is being replaced.
+            Known again = known(caller, id);
+            if (again.running() == null && !again.doc().over()) {
+                throw CaissonException.of(
+                        ErrorCode.INVALID_STATE, "The exec " + id + " is not of this server.");
+            }
+            return again;
+        }
+        return known;
+    }
+
     private Known known(Caller caller, String id) {
         RunningExec here = running.get(id);
         if (here != null && here.doc().tenant.equals(caller.tenant())) {
@@ -377,10 +420,10 @@ final class Execs implements ExecService {
     @Override
     public Optional<ExecJson> await(Caller caller, String id, Duration longest) {
         Access.require(caller, "execs:read");
-        Known known = known(caller, id);
+        Known known = here(caller, id);
         RunningExec here = known.running();
         if (here == null) {
-            return known.doc().over() ? Optional.of(form(known)) : Optional.empty();
+            return Optional.of(form(known));
         }
         try {
             ExecDoc last = here.end().get(longest.toMillis(), TimeUnit.MILLISECONDS);
@@ -391,7 +434,8 @@ final class Execs implements ExecService {
             Thread.currentThread().interrupt();
             throw CaissonException.of(ErrorCode.CANCELLED, "Interrupted while waiting.", e);
         } catch (ExecutionException e) {
-            throw new IllegalStateException("The end of an exec does not fail.", e);
+            here.last(); // throws why
+            throw new IllegalStateException("An exec whose end failed has ended.", e);
         }
     }
 
@@ -399,13 +443,13 @@ final class Execs implements ExecService {
     public void follow(Caller caller, String id, @Nullable String after, Follower follower)
             throws IOException {
         Access.require(caller, "execs:read");
-        follow(known(caller, id), after, follower);
+        follow(here(caller, id), after, follower);
     }
 
-    /** The same for the run that the exec belongs to. */
+    /** The same for the run or the log that the exec belongs to, whose reader may see it. */
     void followOwn(Caller caller, String id, @Nullable String after, Follower follower)
             throws IOException {
-        follow(known(caller, id), after, follower);
+        follow(here(caller, id), after, follower);
     }
 
     /** The captured output of an exec that ended: stdout, stderr. */
@@ -473,7 +517,7 @@ final class Execs implements ExecService {
                 streamer.record(record);
             } else if (reader.ended()) {
                 if (here != null) {
-                    here.end().join();
+                    here.last();
                 }
                 return;
             } else {
@@ -490,7 +534,7 @@ final class Execs implements ExecService {
 
     private RunningExec live(Caller caller, String id) {
         Access.require(caller, "execs:write");
-        Known known = known(caller, id);
+        Known known = here(caller, id);
         RunningExec here = known.running();
         if (here == null) {
             throw CaissonException.of(
@@ -514,12 +558,17 @@ final class Execs implements ExecService {
         RunningExec exec = live(caller, id);
         OutputStream stdin = hosted(exec).stdin();
         byte[] buffer = new byte[BUFFER];
-        for (int read = data.read(buffer); read >= 0; read = data.read(buffer)) {
-            stdin.write(buffer, 0, read);
-        }
-        stdin.flush();
-        if (eof) {
-            stdin.close();
+        exec.input().lock(); // of one client at a time
+        try {
+            for (int read = data.read(buffer); read >= 0; read = data.read(buffer)) {
+                stdin.write(buffer, 0, read);
+            }
+            stdin.flush();
+            if (eof) {
+                stdin.close();
+            }
+        } finally {
+            exec.input().unlock();
         }
         exec.box().touch(now());
     }
@@ -529,7 +578,7 @@ final class Execs implements ExecService {
         RunningExec exec = live(caller, id);
         hosted(exec).signal(signal, whole);
         parts.ledger()
-                .submit(tx -> {
+                .actSoon(tx -> {
                     parts.ledger()
                             .event(
                                     tx,
@@ -538,26 +587,18 @@ final class Execs implements ExecService {
                                     exec.doc().subject(),
                                     "",
                                     Map.of("signal", (long) signal));
-                    return null;
-                });
+    });
     }
 
     @Override
     public ExecJson kill(Caller caller, String id) {
         Access.require(caller, "execs:write");
-        Known known = known(caller, id);
+        Known known = here(caller, id);
         RunningExec here = known.running();
         if (here == null) {
             return form(known);
         }
-        HostedExec hosted = here.hosted();
-        if (hosted == null) {
-            here.failed(
-                    CaissonException.of(
-                            ErrorCode.CANCELLED, "It was killed before it was approved."));
-        } else {
-            hosted.kill();
-        }
+        here.kill();
         return await(caller, id, Duration.ofSeconds(10)).orElseGet(() -> form(known));
     }
 

@@ -180,10 +180,8 @@ final class FileParts implements FileService {
     @Override
     public long unpack(Caller caller, String sandbox, String path, InputStream archive)
             throws IOException {
-        long cap =
-                parts.boxes().living(caller, sandbox).doc().limits.diskBytes() == null
-                        ? Long.MAX_VALUE
-                        : parts.boxes().living(caller, sandbox).doc().limits.diskBytes();
+        Long disk = parts.boxes().living(caller, sandbox).doc().limits.diskBytes();
+        long cap = disk == null ? Long.MAX_VALUE : disk;
         return within(
                 caller,
                 "files:write",

@@ -3,11 +3,17 @@ package dev.caisson.control;
 import dev.caisson.api.CaissonException;
 import dev.caisson.core.Engine;
 import dev.caisson.core.EngineSandbox;
+import dev.caisson.core.Ids;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -110,19 +116,38 @@ final class Housekeeping {
     }
 
     private void sandboxes(Instant now) {
-        Query over =
+        output(now.minus(parts.config().logKept()));
+        Query forgotten =
                 Query.ALL
                         .withNode(parts.node())
                         .withStates(SandboxDoc.ENDED, SandboxDoc.LOST)
-                        .withPage(null, AT_ONCE);
-        parts.ledger()
-                .read(tx ->
-                        tx.list(
-                                Kind.SANDBOX,
-                                over.withDueBefore(now.minus(parts.config().logKept()))))
-                .forEach(row ->
-                        Trees.delete(parts.config().data().resolve("output").resolve(row.id())));
-        Query forgotten = over.withDueBefore(now.minus(parts.config().endedKept()));
+                        .withPage(null, AT_ONCE)
+                        .withDueBefore(now.minus(parts.config().endedKept()));
         parts.ledger().write(tx -> tx.deleteAll(Kind.SANDBOX, forgotten));
+    }
+
+    /** By its folders, not by rows: those are many, and kept longer. */
+    private void output(Instant endedBefore) {
+        Path folder = parts.config().data().resolve("output");
+        if (!Files.isDirectory(folder)) {
+            return;
+        }
+        try (Stream<Path> all = Files.list(folder)) {
+            all.filter(path -> old(path, endedBefore)).forEach(Trees::delete);
+        } catch (IOException e) {
+            throw new UncheckedIOException("The folder " + folder + " cannot be read.", e);
+        }
+    }
+
+    private boolean old(Path path, Instant endedBefore) {
+        String id = String.valueOf(path.getFileName());
+        if (!Ids.matches(Ids.Kind.SANDBOX, id) || parts.boxes().of(id).isPresent()) {
+            return false;
+        }
+        return parts.ledger()
+                .read(tx -> tx.find(Kind.SANDBOX, id))
+                .map(SandboxDoc::of)
+                .map(doc -> doc.over() && doc.endedAt != null && doc.endedAt.isBefore(endedBefore))
+                .orElse(true);
     }
 }

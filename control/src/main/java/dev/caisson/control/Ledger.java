@@ -11,12 +11,16 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The store with what every part needs beside it: the clock, and events that are written in the
  * same transaction as the state that they report. Thread-safe.
  */
 final class Ledger {
+    private static final Logger LOG = LoggerFactory.getLogger(Ledger.class);
+
     /** Who did what nobody asked for. */
     static final ActorJson SYSTEM = new ActorJson(null, "caisson", Map.of());
 
@@ -120,6 +124,32 @@ final class Ledger {
     <T> CompletableFuture<T> submit(Store.Work<T> work) {
         return store.submit(work)
                 .whenComplete((result, failure) -> watchers.forEach(Runnable::run));
+    }
+
+    /** A work without a result. */
+    interface Act {
+        /** Does it. */
+        void run(Store.Tx tx);
+    }
+
+    /** A durable write without a result. */
+    void act(Act act) {
+        write(tx -> done(act, tx));
+    }
+
+    /** The same without waiting; what fails is only logged. */
+    @SuppressWarnings("FutureReturnValueIgnored") // whoever must know waits
+    void actSoon(Act act) {
+        submit(tx -> done(act, tx))
+                .exceptionally(failure -> {
+                    LOG.atWarn().addKeyValue("cause", failure.toString()).log("a write is lost");
+                    return false;
+                });
+    }
+
+    private static boolean done(Act act, Store.Tx tx) {
+        act.run(tx);
+        return true;
     }
 
     <T> T read(Store.Work<T> work) {

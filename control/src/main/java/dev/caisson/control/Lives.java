@@ -35,6 +35,7 @@ final class Lives {
 
     private static final Duration NO_END = Duration.ofDays(3650);
     private static final int EPOCHS_PER_START = 1024;
+    private static final long RETRY_MILLIS = 1000;
     private static final long EXECS_END_MILLIS = 2000;
 
     private final Parts parts;
@@ -55,10 +56,13 @@ final class Lives {
         detached = listener;
     }
 
-    /** Above every epoch that was said to this sandbox before, by this or an earlier server. */
+    /**
+     * Above every epoch that was said to the sandbox before, by this or an earlier server; under
+     * the box's lock.
+     */
     private long nextEpoch(Box box) {
-        long count = Math.min(box.attaching(), EPOCHS_PER_START - 1);
-        return parts.ledger().store().epoch() * EPOCHS_PER_START + count;
+        return parts.ledger().store().epoch() * EPOCHS_PER_START
+                + Math.min(box.attach(), EPOCHS_PER_START - 1);
     }
 
     // ---- beginning
@@ -98,11 +102,10 @@ final class Lives {
         }
         Row row = doc.row(1, parts.node(), null);
         parts.ledger()
-                .write(tx -> {
+                .act(tx -> {
                     tx.insert(Kind.SANDBOX, row);
                     createdEvent(tx, caller, doc);
-                    return null;
-                });
+    });
         Box box = new Box(doc, 1, doc.createdAt);
         parts.boxes().add(box);
         return box;
@@ -163,6 +166,9 @@ final class Lives {
         } catch (CaissonException e) {
             failed(box, e);
             throw e;
+        } catch (RuntimeException e) {
+            failed(box, CaissonException.of(ErrorCode.INTERNAL, "It was not made: " + e, e));
+            throw e;
         } finally {
             box.lock.unlock();
         }
@@ -184,6 +190,7 @@ final class Lives {
             throw e;
         }
         box.hosted(hosted);
+        doc.bootId = bootId;
         doc.degraded = hosted.degraded();
         box.tracker(parts.meter().track(box.tenant, box.id, doc.session));
     }
@@ -263,11 +270,29 @@ final class Lives {
             SandboxDoc doc = box.draft();
             over(box, doc, EndReason.ENGINE_FAILED, cause.message(), null);
         } catch (CaissonException e) {
-            LOG.atWarn()
-                    .addKeyValue("sandbox", box.id)
-                    .addKeyValue("cause", e.message())
-                    .log("the failed start of a sandbox could not be written");
+            again(box, EndReason.ENGINE_FAILED, e);
         }
+    }
+
+    /** An end that could not be written is tried again, as long as this server has the sandbox. */
+    private void again(Box box, EndReason reason, CaissonException cause) {
+        LOG.atWarn()
+                .addKeyValue("sandbox", box.id)
+                .addKeyValue("cause", cause.message())
+                .log("the end of a sandbox could not be written, trying again");
+        if (cause.code() == ErrorCode.INVALID_STATE) {
+            return; // another server has taken over
+        }
+        parts.later(
+                RETRY_MILLIS,
+                "caisson-end-" + box.id,
+                () -> {
+                    try {
+                        end(box, reason, null);
+                    } catch (CaissonException e) {
+                        again(box, reason, e);
+                    }
+                });
     }
 
     // ---- writing
@@ -308,7 +333,13 @@ final class Lives {
                 save(box, ending, tx -> {});
             }
             HostedSandbox hosted = box.hostedOrNull();
-            finish(box, reason, hosted == null ? null : destroy(box, hosted, reason), caller);
+            EngineSandbox.Ended ended = hosted == null ? null : destroy(box, hosted, reason);
+            try {
+                finish(box, reason, ended, caller);
+            } catch (CaissonException e) {
+                again(box, reason, e);
+                throw e;
+            }
         } finally {
             box.lock.unlock();
         }
@@ -375,13 +406,24 @@ final class Lives {
         if (box.doc().over()) {
             return;
         }
-        box.execs.values().forEach(exec -> exec.sandboxOver(reason, EXECS_END_MILLIS));
+        endExecs(box, reason);
         SandboxDoc doc = box.draft();
         EndReason why = reason;
         if (ended != null && ended.reason() != EndReason.DELETED && box.wanted() == null) {
             why = ended.reason();
         }
         over(box, doc, why, ended == null ? "" : ended.detail(), caller, ended);
+    }
+
+    /** Their own ends come first, all within that time. */
+    static void endExecs(Box box, EndReason reason) {
+        long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(EXECS_END_MILLIS);
+        box.execs
+                .values()
+                .forEach(exec ->
+                        exec.sandboxOver(
+                                reason,
+                                TimeUnit.NANOSECONDS.toMillis(until - System.nanoTime())));
     }
 
     private void over(
@@ -434,13 +476,35 @@ final class Lives {
 
     private void gone(Box box, SandboxDoc doc) {
         box.alarm(null);
+        HostedSandbox hosted = box.hostedOrNull();
+        if (hosted != null) {
+            hosted.close();
+        }
         box.hosted(null);
+        String saved = doc.pauseSnapshot;
+        if (saved != null) {
+            drop(doc, saved);
+        }
         parts.boxes().remove(box);
         Quotas.Seat seat = box.seat();
         if (seat != null) {
             seat.release();
         }
         box.over.complete(doc);
+    }
+
+    /** A saved disk that nobody needs; what stays behind is dropped at the next start. */
+    void drop(SandboxDoc doc, String snapshot) {
+        try {
+            parts.engines()
+                    .of(Tier.of(doc.tier))
+                    .ifPresent(engine -> engine.dropSnapshot(snapshot));
+        } catch (CaissonException e) {
+            LOG.atWarn()
+                    .addKeyValue("snapshot", snapshot)
+                    .addKeyValue("cause", e.message())
+                    .log("a saved disk could not be dropped");
+        }
     }
 
     /** What the engine tells of a sandbox by itself. */
@@ -465,7 +529,12 @@ final class Lives {
                     return; // that session ended on purpose
                 }
                 EndReason wanted = box.wanted();
-                finish(box, wanted == null ? ended.reason() : wanted, ended, null);
+                EndReason reason = wanted == null ? ended.reason() : wanted;
+                try {
+                    finish(box, reason, ended, null);
+                } catch (CaissonException e) {
+                    again(box, reason, e);
+                }
             } finally {
                 box.lock.unlock();
             }
@@ -479,7 +548,7 @@ final class Lives {
         public void event(
                 EventType type, Optional<String> exec, String reason, Map<String, Object> data) {
             parts.ledger()
-                    .submit(tx -> {
+                    .actSoon(tx -> {
                         parts.ledger()
                                 .event(
                                         tx,
@@ -488,8 +557,7 @@ final class Lives {
                                                 .orElseGet(this::subject),
                                         reason,
                                         data);
-                        return null;
-                    });
+    });
         }
 
         private Ledger.Subject subject() {
@@ -502,7 +570,7 @@ final class Lives {
         box.lock.lock();
         try {
             if (!box.doc().over()) {
-                box.execs.values().forEach(exec -> exec.sandboxOver(reason, EXECS_END_MILLIS));
+                endExecs(box, reason);
                 over(box, box.draft(), reason, detail, null);
             }
         } finally {
@@ -523,15 +591,12 @@ final class Lives {
             return;
         }
         long millis = Math.max(1, Duration.between(parts.ledger().now(), at).toMillis());
+        alarm(box, millis);
+    }
+
+    private void alarm(Box box, long millis) {
         box.alarm(
-                parts.timers()
-                        .schedule(
-                                () ->
-                                        Thread.ofVirtual()
-                                                .name("caisson-alarm-" + box.id)
-                                                .start(() -> alarm(box)),
-                                millis,
-                                TimeUnit.MILLISECONDS));
+                parts.later(millis, "caisson-alarm-" + box.id, () -> alarm(box)).orElse(null));
     }
 
     private void alarm(Box box) {
@@ -544,7 +609,7 @@ final class Lives {
             }
             boolean pause = box.doc().pauseOnTimeout && !"max_life".equals(end.why());
             if (pause && box.state().equals(SandboxDoc.RUNNING)) {
-                pauser.pause(box, true, String.valueOf(end.why()));
+                pause(box, String.valueOf(end.why()));
             } else {
                 end(box, EndReason.of(String.valueOf(end.why())), null);
             }
@@ -553,9 +618,23 @@ final class Lives {
                     .addKeyValue("sandbox", box.id)
                     .addKeyValue("cause", e.message())
                     .log("a sandbox whose time was over could not be ended, trying again");
-            parts.timers().schedule(() -> alarm(box), 1, TimeUnit.SECONDS);
+            if (!box.doc().over()) {
+                alarm(box, RETRY_MILLIS);
+            }
         } finally {
             box.lock.unlock();
+        }
+    }
+
+    /** With its memory where the tier can, else its disk. */
+    private void pause(Box box, String why) {
+        try {
+            pauser.pause(box, true, why);
+        } catch (CaissonException e) {
+            if (e.code() != ErrorCode.UNSUPPORTED) {
+                throw e;
+            }
+            pauser.pause(box, false, why);
         }
     }
 

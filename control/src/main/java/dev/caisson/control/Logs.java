@@ -1,5 +1,6 @@
 package dev.caisson.control;
 
+import dev.caisson.api.CaissonException;
 import dev.caisson.v1.StreamItem;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -29,7 +30,11 @@ final class Logs implements LogService {
     public void read(Caller caller, String sandbox, boolean follow, Follower follower)
             throws IOException {
         Access.require(caller, "logs:read");
-        String id = parts.boxes().row(caller, sandbox).id();
+        Row row = parts.boxes().row(caller, sandbox);
+        String id = row.id();
+        if (parts.boxes().of(id).isEmpty() && !SandboxDoc.of(row).over()) {
+            parts.boxes().living(caller, id); // says where it is
+        }
         if (follow) {
             follow(caller, id, new Turns(follower));
             return;
@@ -85,6 +90,7 @@ final class Logs implements LogService {
                     threads.add(tell(caller, exec, turns));
                 }
                 turns.check();
+                threads.removeIf(thread -> !thread.isAlive());
                 if (++quiet >= KEEPALIVES) {
                     quiet = 0;
                     turns.accept(keepalive());
@@ -104,9 +110,9 @@ final class Logs implements LogService {
                 .name("caisson-log-" + exec)
                 .start(() -> {
                     try {
-                        execs.follow(caller, exec, null, item -> turns.accept(of(exec, item)));
-                    } catch (IOException e) {
-                        // The client is gone: told by the next turn.
+                        execs.followOwn(caller, exec, null, item -> turns.accept(of(exec, item)));
+                    } catch (IOException | CaissonException e) {
+                        // The client is gone: told by the next turn; or the exec was forgotten.
                     }
                 });
     }

@@ -123,11 +123,16 @@ final class OutputLog {
 
     private void account(OutputRecord record) {
         seq = Math.max(seq, record.seq());
+        // Never backwards: what a host that lost power left behind may be zeros.
         if (record.kind().output()) {
-            offsets[record.kind().fd()] = record.offset() + record.data().remaining();
-        } else if (record.kind().gap()) {
-            offsets[record.kind().fd()] = record.offset() + record.number();
+            reach(record.kind().fd(), record.offset() + record.data().remaining());
+        } else if (record.kind().gap() && record.data().remaining() == Long.BYTES) {
+            reach(record.kind().fd(), record.offset() + record.number());
         }
+    }
+
+    private void reach(int fd, long offset) {
+        offsets[fd] = Math.max(offsets[fd], offset);
     }
 
     /** Up to where it is kept: an adopted exec goes on behind this. */
@@ -192,28 +197,40 @@ final class OutputLog {
 
     private void write(OutputRecord record) throws IOException {
         FileChannel to = writable(OutputRecord.HEADER + record.data().remaining());
-        ByteBuffer[] parts = {record.header(), record.data().duplicate()};
-        while (parts[1].hasRemaining() || parts[0].hasRemaining()) {
-            to.write(parts);
-        }
-        int last = segments.lastKey();
-        segments.merge(last, (long) OutputRecord.HEADER + record.data().remaining(), Long::sum);
+        all(to, record.header(), record.data().duplicate());
         remember(record);
+    }
+
+    /** All of it, or the segment is as it was: a part of a record would hide all later ones. */
+    private void all(FileChannel to, ByteBuffer... parts) throws IOException {
+        int last = segments.lastKey();
+        long before = length(last);
+        long length = before;
+        try {
+            for (ByteBuffer part : parts) {
+                while (part.hasRemaining()) {
+                    length += to.write(part);
+                }
+            }
+            segments.put(last, length);
+        } catch (IOException e) {
+            to.truncate(before);
+            throw e;
+        }
     }
 
     private FileChannel writable(int bytes) throws IOException {
         if (segments.isEmpty()) {
-            FileChannel first = openNext(0);
-            ByteArrayOutputStream begun = memory;
-            if (begun != null && begun.size() > 0) {
-                first.write(ByteBuffer.wrap(begun.toByteArray()));
-                segments.put(0, (long) begun.size());
-            }
-            return first;
+            openNext(0);
+        }
+        ByteArrayOutputStream begun = memory;
+        FileChannel first = channel;
+        if (begun != null && first != null && length(0) == 0 && begun.size() > 0) {
+            all(first, ByteBuffer.wrap(begun.toByteArray()));
         }
         int last = segments.lastKey();
-        long room = (last == 0 ? headBytes : segmentBytes) - segments.get(last);
-        if (room < bytes && segments.get(last) > 0) {
+        long room = (last == 0 ? headBytes : segmentBytes) - length(last);
+        if (room < bytes && length(last) > 0) {
             return openNext(last + 1);
         }
         if (channel == null) {
@@ -227,6 +244,7 @@ final class OutputLog {
     private FileChannel openNext(int number) throws IOException {
         if (channel != null) {
             channel.close();
+            channel = null;
         }
         Files.createDirectories(folder);
         FileChannel next =
@@ -247,6 +265,10 @@ final class OutputLog {
         return next;
     }
 
+    private long length(int number) {
+        return segments.getOrDefault(number, 0L);
+    }
+
     private Path file(int number) {
         return folder.resolve(exec + "." + number);
     }
@@ -260,14 +282,15 @@ final class OutputLog {
         lock.lock();
         try {
             ByteArrayOutputStream small = memory;
+            if (small != null) {
+                return small.toByteArray();
+            }
             if (channel != null) {
-                if (small == null) {
-                    channel.force(true);
-                }
+                channel.force(true);
                 channel.close();
                 channel = null;
             }
-            return small == null ? null : small.toByteArray();
+            return null;
         } catch (IOException e) {
             throw failure(exec, e);
         } finally {
@@ -280,11 +303,17 @@ final class OutputLog {
         lock.lock();
         try {
             complete = true;
+            if (channel != null) {
+                channel.close();
+                channel = null;
+            }
             if (memory != null) {
                 removeFiles();
             }
-            more.signalAll();
+        } catch (IOException e) {
+            // What is kept was synced by finish, or is in the row.
         } finally {
+            more.signalAll();
             lock.unlock();
         }
     }
@@ -362,9 +391,7 @@ final class OutputLog {
         boolean ended() {
             lock.lock();
             try {
-                if (buffered.hasRemaining()) {
-                    return false;
-                }
+                // What is buffered yet is damaged: next had nothing to make of it.
                 return complete && (memory != null ? position >= memory.size() : atEnd());
             } finally {
                 lock.unlock();
@@ -374,7 +401,7 @@ final class OutputLog {
         private boolean atEnd() {
             return segments.isEmpty()
                     || (segment >= segments.lastKey()
-                            && position >= segments.getOrDefault(segment, 0L));
+                            && position >= length(segment));
         }
 
         /** Under the lock. */
@@ -398,12 +425,12 @@ final class OutputLog {
                 segment = 0;
                 // What was read from memory stands at the start of the first segment as well.
             }
-            if (!segments.containsKey(segment) || position >= segments.get(segment)) {
+            if (!segments.containsKey(segment) || position >= length(segment)) {
                 Integer later = segments.higherKey(segment);
                 if (later == null) {
                     return;
                 }
-                if (segments.containsKey(segment) && position < segments.get(segment)) {
+                if (segments.containsKey(segment) && position < length(segment)) {
                     return;
                 }
                 segment = later;
@@ -414,7 +441,7 @@ final class OutputLog {
         }
 
         private void readSegment() throws IOException {
-            long length = segments.get(segment) - position;
+            long length = length(segment) - position;
             if (length <= 0) {
                 return;
             }

@@ -1,12 +1,15 @@
 package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** Paths of the API: absolute or below /work, escaped, never upwards. */
 final class Paths {
     private static final int MAX = 4096;
-    private static final java.util.regex.Pattern ESCAPE =
-            java.util.regex.Pattern.compile("%([0-9A-Fa-f]{2})");
+    private static final Pattern ESCAPE = Pattern.compile("%([0-9A-Fa-f]{2})");
 
     private Paths() {}
 
@@ -34,8 +37,24 @@ final class Paths {
     private static String decoded(String path) {
         return ESCAPE.matcher(path)
                 .replaceAll(found ->
-                        java.util.regex.Matcher.quoteReplacement(
+                        Matcher.quoteReplacement(
                                 String.valueOf((char) Integer.parseInt(found.group(1), 16))));
+    }
+
+    /** The name that an escaped path stands for; escaped still where that is no text. */
+    static String literal(String escaped) {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        int at = 0;
+        Matcher matcher = ESCAPE.matcher(escaped);
+        while (matcher.find()) {
+            bytes.writeBytes(escaped.substring(at, matcher.start()).getBytes(StandardCharsets.UTF_8));
+            bytes.write(Integer.parseInt(matcher.group(1), 16));
+            at = matcher.end();
+        }
+        bytes.writeBytes(escaped.substring(at).getBytes(StandardCharsets.UTF_8));
+        return Utf8.text(bytes.toByteArray(), bytes.size())
+                .filter(text -> text.chars().noneMatch(Character::isISOControl))
+                .orElse(escaped);
     }
 
     private static CaissonException invalid(String path, String why) {

@@ -48,11 +48,7 @@ final class Pauses {
     }
 
     static void mustBe(Box box, String state) {
-        if (box.doc().over()) {
-            throw CaissonException.of(
-                    ErrorCode.SANDBOX_ENDED,
-                    "The sandbox " + box.id + " has ended: " + box.doc().reason + ".");
-        }
+        box.mustLive();
         if (!box.doc().state.equals(state)) {
             throw CaissonException.of(
                             ErrorCode.INVALID_STATE,
@@ -71,8 +67,14 @@ final class Pauses {
         }
         SandboxDoc paused = box.draft();
         paused(paused, MEMORY);
-        lives.renew(box, paused);
-        write(box, paused, EventType.SANDBOX_PAUSED, reason, Map.of("mode", MEMORY), caller);
+        try {
+            lives.renew(box, paused);
+            write(box, paused, EventType.SANDBOX_PAUSED, reason, Map.of("mode", MEMORY), caller);
+        } catch (CaissonException e) {
+            box.hosted().engine().thaw();
+            change(box, SandboxDoc.RUNNING);
+            throw e;
+        }
     }
 
     private void keepDisk(Box box, String reason, @Nullable Caller caller) {
@@ -94,29 +96,21 @@ final class Pauses {
         }
         SandboxDoc paused = box.draft();
         paused(paused, DISK);
-        Meter.Tracker tracker = box.tracker();
-        // The disk is safe: the session may end. Its row says so first, so that its end is no
-        // surprise.
-        lives.save(box, paused, tx -> {});
-        EngineSandbox.Ended ended = lives.destroy(box, hosted, EndReason.DELETED);
-        box.execs.values().forEach(exec -> exec.sandboxOver(EndReason.DELETED, 2000));
-        box.hosted(null);
-        box.tracker(null);
         Map<String, Object> data = new HashMap<>();
         data.put("mode", DISK);
         data.put("bytes", saved.bytes().bytes());
         data.put("heldMicros", saved.held().toNanos() / 1000);
-        SandboxDoc last = box.draft();
-        lives.save(
-                box,
-                last,
-                tx -> {
-                    if (tracker != null) {
-                        tracker.ended(tx, ended.usage());
-                    }
-                    event(tx, last, EventType.SANDBOX_PAUSED, reason, data, caller);
-                });
-        lives.schedule(box);
+        // The disk is safe: the session may end. Its row says so first, so that its end is no
+        // surprise.
+        write(box, paused, EventType.SANDBOX_PAUSED, reason, data, caller);
+        EngineSandbox.Ended ended = lives.destroy(box, hosted, EndReason.DELETED);
+        Lives.endExecs(box, EndReason.DELETED);
+        box.hosted(null);
+        Meter.Tracker tracker = box.tracker();
+        box.tracker(null);
+        if (tracker != null) {
+            parts.ledger().act(tx -> tracker.ended(tx, ended.usage()));
+        }
     }
 
     private void paused(SandboxDoc doc, String mode) {
@@ -165,8 +159,10 @@ final class Pauses {
             if (box.doc().state.equals(SandboxDoc.RUNNING)) {
                 return;
             }
-            mustBe(box, SandboxDoc.PAUSED);
-            if (DISK.equals(box.doc().pauseMode)) {
+            if (!halfway(box)) {
+                mustBe(box, SandboxDoc.PAUSED);
+            }
+            if (box.hostedOrNull() == null) {
                 fromDisk(box, caller);
             } else {
                 thaw(box, caller);
@@ -176,11 +172,21 @@ final class Pauses {
         }
     }
 
+    /** Nobody is at work on it under its lock: an earlier attempt could not be written. */
+    private static boolean halfway(Box box) {
+        return box.state().equals(SandboxDoc.PAUSING) || box.state().equals(SandboxDoc.RESUMING);
+    }
+
     private void thaw(Box box, Caller caller) {
+        String mode = box.doc().pauseMode;
+        String saved = box.doc().pauseSnapshot;
         SandboxDoc running = box.draft();
         running(running);
+        running.pauseSnapshot = null;
         lives.renew(box, running);
-        change(box, SandboxDoc.RESUMING);
+        if (!box.state().equals(SandboxDoc.RESUMING)) {
+            change(box, SandboxDoc.RESUMING);
+        }
         try {
             box.hosted().engine().thaw();
         } catch (CaissonException e) {
@@ -188,7 +194,11 @@ final class Pauses {
             throw e;
         }
         box.touch(parts.ledger().now());
-        write(box, running, EventType.SANDBOX_RESUMED, "", Map.of("mode", MEMORY), caller);
+        Map<String, Object> data = Map.of("mode", mode == null ? MEMORY : mode);
+        write(box, running, EventType.SANDBOX_RESUMED, "", data, caller);
+        if (saved != null) {
+            lives.drop(running, saved);
+        }
     }
 
     private void running(SandboxDoc doc) {
@@ -222,6 +232,6 @@ final class Pauses {
         }
         running.startedAt = parts.ledger().now();
         write(box, running, EventType.SANDBOX_RESUMED, "", Map.of("mode", DISK), caller);
-        engine.dropSnapshot(snapshot);
+        lives.drop(running, snapshot);
     }
 }

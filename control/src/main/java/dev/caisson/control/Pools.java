@@ -6,7 +6,7 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.api.Limits;
 import dev.caisson.core.EngineSandbox;
-import dev.caisson.core.HostedSandbox;
+
 import dev.caisson.core.Ids;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.LimitsJson;
@@ -18,6 +18,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -34,6 +35,7 @@ import org.slf4j.LoggerFactory;
 final class Pools implements PoolService {
     private static final Logger LOG = LoggerFactory.getLogger(Pools.class);
     private static final int MAX_SIZE = 1000;
+    private static final long RETRY_MILLIS = 2000;
 
     private final Parts parts;
     private final Lives lives;
@@ -48,6 +50,7 @@ final class Pools implements PoolService {
         final AtomicLong claimed = new AtomicLong();
         final AtomicLong missed = new AtomicLong();
         final AtomicBoolean filling = new AtomicBoolean();
+        final Set<String> watched = ConcurrentHashMap.newKeySet();
         volatile boolean closed;
 
         Pool(PoolDoc doc, long version) {
@@ -113,6 +116,7 @@ final class Pools implements PoolService {
                 && pool.root == order.doc().root
                 && java.util.Objects.equals(pool.limits.diskBytes(), limits.diskBytes())
                 && java.util.Objects.equals(pool.limits.inodes(), limits.inodes())
+                && java.util.Objects.equals(pool.limits.openFiles(), limits.openFiles())
                 && java.util.Objects.equals(
                         pool.limits.ioBytesPerSecond(), limits.ioBytesPerSecond());
     }
@@ -133,7 +137,8 @@ final class Pools implements PoolService {
             if (!box.doc().state.equals(SandboxDoc.POOLED)) {
                 return false;
             }
-            applyPolicy(box, order);
+            applyPolicy(box, order.limits());
+            verify(box, order.limits());
             SandboxDoc doc = claimed(box, pool, caller, order);
             lives.renew(box, doc);
             lives.save(
@@ -153,8 +158,9 @@ final class Pools implements PoolService {
             lives.schedule(box);
             return true;
         } catch (CaissonException e) {
-            if (e.code() == ErrorCode.ALREADY_EXISTS) {
-                pool.ready.addFirst(box); // the name is taken: the sandbox is still nobody's
+            // The name is taken, or the quota is used up: the sandbox is still nobody's.
+            if (e.code() == ErrorCode.ALREADY_EXISTS || e.code() == ErrorCode.QUOTA_EXCEEDED) {
+                back(pool, box);
                 throw e;
             }
             LOG.atWarn()
@@ -168,9 +174,23 @@ final class Pools implements PoolService {
         }
     }
 
+    /** As it was, for the next one. */
+    private void back(Pool pool, Box box) {
+        try {
+            Limits before = Orders.limits(box.doc().limits);
+            Quotas.Seat seat = box.seat();
+            if (seat != null) {
+                seat.change(before);
+            }
+            box.hosted().engine().setLimits(before);
+            ready(pool, box);
+        } catch (CaissonException e) {
+            discard(box);
+        }
+    }
+
     /** Other limits are set in the engine, and the quota of the tenant is asked. */
-    private void applyPolicy(Box box, Order order) {
-        Limits wanted = order.limits();
+    private static void applyPolicy(Box box, Limits wanted) {
         LimitsJson form = EffectivePolicy.form(wanted);
         if (!form.equals(box.doc().limits)) {
             Quotas.Seat seat = box.seat();
@@ -196,6 +216,7 @@ final class Pools implements PoolService {
         doc.autoResume = asked.autoResume;
         doc.pauseOnTimeout = asked.pauseOnTimeout;
         doc.createdAt = parts.ledger().now();
+        doc.startedAt = doc.createdAt;
         doc.timeoutMillis = asked.timeoutMillis;
         doc.timeoutAt =
                 asked.timeoutMillis == null ? null : doc.createdAt.plusMillis(asked.timeoutMillis);
@@ -227,25 +248,49 @@ final class Pools implements PoolService {
         Thread.ofVirtual()
                 .name("caisson-pool-" + pool.doc.id)
                 .start(() -> {
+                    boolean filled = false;
                     try {
-                        while (!pool.closed && pool.ready.size() < pool.doc.size) {
-                            pool.ready.add(warm(pool.doc));
-                        }
-                    } catch (CaissonException e) {
-                        LOG.atWarn()
-                                .addKeyValue("pool", pool.doc.id)
-                                .addKeyValue("cause", e.message())
-                                .log("the pool cannot be filled now");
-                        parts.timers()
-                                .schedule(
-                                        () -> fill(pool), 2, java.util.concurrent.TimeUnit.SECONDS);
+                        filled = add(pool);
                     } finally {
                         pool.filling.set(false);
                     }
                     if (pool.closed) {
                         drain(pool);
+                    } else if (filled) {
+                        fill(pool); // one may have been taken since the last look
+                    } else {
+                        parts.later(RETRY_MILLIS, "caisson-pool-" + pool.doc.id, () -> fill(pool));
                     }
                 });
+    }
+
+    /** Whether it could be filled. */
+    private boolean add(Pool pool) {
+        try {
+            while (!pool.closed && pool.ready.size() < pool.doc.size) {
+                ready(pool, warm(pool.doc));
+            }
+            return true;
+        } catch (CaissonException e) {
+            LOG.atWarn()
+                    .addKeyValue("pool", pool.doc.id)
+                    .addKeyValue("cause", e.message())
+                    .log("the pool cannot be filled now");
+            return false;
+        }
+    }
+
+    /** For the next one who asks, as long as it lives. */
+    private void ready(Pool pool, Box box) {
+        pool.ready.addFirst(box);
+        if (pool.watched.add(box.id)) {
+            box.over.thenRun(() -> {
+                pool.watched.remove(box.id);
+                if (pool.ready.remove(box)) {
+                    fill(pool);
+                }
+            });
+        }
     }
 
     private Box warm(PoolDoc pool) {
@@ -268,17 +313,26 @@ final class Pools implements PoolService {
                         List.of(),
                         parts.policies().effective(owner(pool), null));
         Box box = lives.create(null, order, SandboxDoc.POOLED);
-        verify(box);
-        return box;
+        try {
+            verify(box, order.limits());
+            return box;
+        } catch (CaissonException e) {
+            discard(box);
+            throw e;
+        }
     }
 
-    /** What is handed out later is seen to be there and empty now. */
-    private static void verify(Box box) {
-        HostedSandbox hosted = box.hosted();
-        EngineSandbox.Observation seen = hosted.engine().observe();
+    /** Seen to be there, to run, and to have the limits that were asked for. */
+    private static void verify(Box box, Limits limits) {
+        EngineSandbox.Observation seen = box.hosted().engine().observe();
         if (seen.frozen()) {
             throw CaissonException.of(
-                    ErrorCode.ENGINE_FAILED, "A new sandbox is frozen: " + box.id + ".");
+                    ErrorCode.ENGINE_FAILED, "The warm sandbox " + box.id + " is frozen.");
+        }
+        if (seen.enforced().isPresent() && !seen.enforced().get().are(limits)) {
+            throw CaissonException.of(
+                    ErrorCode.ENGINE_FAILED,
+                    "The warm sandbox " + box.id + " has other limits: " + seen.enforced().get());
         }
     }
 
@@ -288,7 +342,7 @@ final class Pools implements PoolService {
                 pool.keyId,
                 "caisson",
                 Role.OPERATOR,
-                java.util.Set.of(),
+                Set.of(),
                 null,
                 false,
                 Map.of(),
@@ -325,11 +379,10 @@ final class Pools implements PoolService {
         doc.createdAt = parts.ledger().now();
         Row row = doc.row(1, parts.node());
         parts.ledger()
-                .write(tx -> {
+                .act(tx -> {
                     tx.insert(Kind.POOL, row);
                     changed(tx, caller, doc, "created");
-                    return null;
-                });
+    });
         Pool pool = new Pool(doc, 1);
         pools.put(doc.id, pool);
         fill(pool);
@@ -466,11 +519,10 @@ final class Pools implements PoolService {
         Access.require(caller, "pools:write");
         Pool pool = pool(caller, id);
         parts.ledger()
-                .write(tx -> {
+                .act(tx -> {
                     tx.delete(Kind.POOL, pool.doc.id);
                     changed(tx, caller, pool.doc, "deleted");
-                    return null;
-                });
+    });
         pools.remove(pool.doc.id);
         pool.closed = true;
         drain(pool);

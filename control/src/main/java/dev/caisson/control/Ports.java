@@ -49,6 +49,7 @@ final class Ports implements PortService {
         approve(caller, policy, box, port, access);
         box.lock.lock();
         try {
+            box.mustLive();
             SandboxDoc doc = box.draft();
             doc.ports.put(Integer.toString(port), access);
             if (doc.ports.size() > MAX_OPEN) {
@@ -151,6 +152,7 @@ final class Ports implements PortService {
         Box box = parts.boxes().living(caller, sandbox);
         box.lock.lock();
         try {
+            box.mustLive();
             SandboxDoc doc = box.draft();
             if (doc.ports.remove(Integer.toString(port)) == null) {
                 throw CaissonException.of(
@@ -212,7 +214,17 @@ final class Ports implements PortService {
             Tunnel tunnel = box.hosted().dial(port(port));
             Counted counted = new Counted(tunnel, use, key);
             if (!key.isEmpty()) {
-                tunnels.computeIfAbsent(key, k -> ConcurrentHashMap.newKeySet()).add(counted);
+                tunnels.compute(
+                        key,
+                        (k, all) -> {
+                            Set<Tunnel> open = all == null ? ConcurrentHashMap.newKeySet() : all;
+                            open.add(counted);
+                            return open;
+                        });
+                if (!box.doc().ports.containsKey(Integer.toString(port))) {
+                    counted.close(); // the port was closed meanwhile
+                    throw Boxes.unknown(box.id);
+                }
             }
             return counted;
         } catch (CaissonException e) {

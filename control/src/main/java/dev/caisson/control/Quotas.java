@@ -116,6 +116,14 @@ final class Quotas {
         return once(account, parts)::run;
     }
 
+    /** The place of an exec that runs already: always given. */
+    AutoCloseable adoptExec(String tenant) {
+        Map<Account.Sum, Long> parts = Map.of(Account.Sum.EXECS, 1L);
+        Account account = account(tenant);
+        account.add(parts, 1);
+        return once(account, parts)::run;
+    }
+
     /** Bytes that a tenant's execs wrote; false when the quota of the hour is used up. */
     boolean output(String tenant, long bytes) {
         Long most = directory.quotas(tenant).outputBytesPerHour();

@@ -208,6 +208,9 @@ final class Recovery {
         if (mode == null) {
             doc.pauseSnapshot = null;
             doc.pausedAt = null;
+            if (doc.timeoutMillis != null && doc.timeoutAt == null) {
+                doc.timeoutAt = parts.ledger().now().plusMillis(doc.timeoutMillis);
+            }
         } else if (doc.pausedAt == null) {
             doc.pausedAt = parts.ledger().now();
         }
@@ -250,7 +253,11 @@ final class Recovery {
     private RunningExec running(Box box, ExecDoc doc) {
         RunningExec exec =
                 new RunningExec(
-                        parts, box, doc, execs.recovered(doc), parts.quotas().exec(box.tenant));
+                        parts,
+                        box,
+                        doc,
+                        execs.recovered(doc),
+                        parts.quotas().adoptExec(box.tenant));
         execs.adopt(exec);
         return exec;
     }
@@ -267,6 +274,9 @@ final class Recovery {
                 exec.sandboxOver(EndReason.LOST, 0);
             }
             return;
+        }
+        if (doc.state.equals(ExecDoc.STARTING)) {
+            exec.change(begun -> begun.state = ExecDoc.RUNNING);
         }
         follow(hosted, exec, known.get());
     }
@@ -314,10 +324,9 @@ final class Recovery {
         doc.outputLimit = 1 << 20;
         Row row = doc.row(1, parts.node(), null);
         parts.ledger()
-                .write(tx -> {
+                .act(tx -> {
                     ExecRows.put(tx, row);
-                    return null;
-                });
+    });
         RunningExec exec = running(box, doc);
         follow(hosted, exec, known);
     }
@@ -353,11 +362,27 @@ final class Recovery {
     }
 
     private void keptDisks() {
+        halfMade();
         Query mine = Query.ALL.withNode(parts.node());
         parts.ledger().read(tx -> tx.list(Kind.SNAPSHOT, mine)).forEach(row ->
                 parts.disks().adopt(row.id(), row.tenant(), SnapshotDoc.of(row).bytes));
         parts.ledger().read(tx -> tx.list(Kind.VOLUME, mine)).forEach(row ->
                 parts.disks().adopt(row.id(), row.tenant(), VolumeDoc.of(row).diskBytes));
+    }
+
+    /** Rows whose disks never came to be, or are gone already. */
+    private void halfMade() {
+        Query snapshots =
+                Query.ALL.withNode(parts.node()).withStates(SnapshotDoc.CREATING);
+        Query volumes =
+                Query.ALL
+                        .withNode(parts.node())
+                        .withStates(VolumeDoc.CREATING, VolumeDoc.DELETING);
+        parts.ledger()
+                .act(tx -> {
+                    tx.deleteAll(Kind.SNAPSHOT, snapshots);
+                    tx.deleteAll(Kind.VOLUME, volumes);
+                });
     }
 
     private void snapshot(Engine engine, String id, Set<String> wanted) {
@@ -462,6 +487,9 @@ final class Recovery {
                     .values()
                     .forEach(exec -> {
                         KnownExec there = known.get(exec.id);
+                        if (exec.doc().state.equals(ExecDoc.WAITING)) {
+                            return; // the agent never heard of it
+                        }
                         if (there == null) {
                             exec.sandboxOver(EndReason.LOST, 0);
                         } else {

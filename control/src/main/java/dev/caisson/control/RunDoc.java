@@ -59,6 +59,11 @@ final class RunDoc {
                 Json.write(this));
     }
 
+    /** A copy to change. */
+    RunDoc copy() {
+        return Json.read(Json.write(this), RunDoc.class);
+    }
+
     boolean over() {
         return !state.equals(RUNNING);
     }

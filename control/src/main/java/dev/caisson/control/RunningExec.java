@@ -2,6 +2,7 @@ package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.EndReason;
+import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.api.ExecReason;
 import dev.caisson.api.ExecResult;
@@ -19,9 +20,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -44,8 +47,12 @@ final class RunningExec implements ExecSink {
     private final CompletableFuture<ExecDoc> end = new CompletableFuture<>();
 
     private final ReentrantLock lock = new ReentrantLock();
-    private ExecDoc doc; // guarded by lock
-    private volatile @Nullable HostedExec hosted;
+    private ExecDoc doc; // guarded by lock; replaced, never changed
+    private boolean ending; // guarded by lock: its last document is on its way
+    private boolean killed; // guarded by lock: before it began
+    private @Nullable HostedExec hosted; // guarded by lock
+    private final ReentrantLock input = new ReentrantLock();
+    private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean outputDenied;
 
     /**
@@ -62,21 +69,91 @@ final class RunningExec implements ExecSink {
         this.place = place;
     }
 
+    /** It has begun; killed at once when that was asked for meanwhile. */
     void hosted(HostedExec newHosted) {
-        hosted = newHosted;
+        boolean kill;
+        lock.lock();
+        try {
+            hosted = newHosted;
+            kill = killed;
+        } finally {
+            lock.unlock();
+        }
+        if (kill) {
+            newHosted.kill();
+        }
     }
 
     @Nullable HostedExec hosted() {
-        return hosted;
+        lock.lock();
+        try {
+            return hosted;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Held by the one who writes to its standard input. */
+    ReentrantLock input() {
+        return input;
+    }
+
+    /** Kills it, also before it has begun. */
+    void kill() {
+        HostedExec begun;
+        boolean waiting;
+        lock.lock();
+        try {
+            begun = hosted;
+            killed = true;
+            waiting = doc.state.equals(ExecDoc.WAITING);
+        } finally {
+            lock.unlock();
+        }
+        if (begun != null) {
+            begun.kill();
+        } else if (waiting) {
+            failed(
+                    CaissonException.of(
+                            ErrorCode.CANCELLED, "It was killed before it was approved."));
+        }
+    }
+
+    /** Whether it may begin now that it was approved; false: it was killed, or its sandbox is over. */
+    boolean approved() {
+        lock.lock();
+        try {
+            if (ending || killed || !doc.state.equals(ExecDoc.WAITING)) {
+                return false;
+            }
+            ExecDoc next = doc.copy();
+            next.state = ExecDoc.STARTING;
+            doc = next;
+            return true;
+        } finally {
+            lock.unlock();
+        }
     }
 
     Box box() {
         return box;
     }
 
-    /** Completed with the last document when the end is durable. */
+    /**
+     * Completed with the last document when the end is durable; fails with a {@link
+     * CaissonException} when another server took over before.
+     */
     CompletableFuture<ExecDoc> end() {
         return end;
+    }
+
+    /** Waits for the last document. */
+    ExecDoc last() {
+        try {
+            return end.join();
+        } catch (CompletionException e) {
+            throw e.getCause() instanceof CaissonException cause ? cause : e;
+        }
     }
 
     ExecDoc doc() {
@@ -92,7 +169,9 @@ final class RunningExec implements ExecSink {
     void change(java.util.function.Consumer<ExecDoc> change) {
         lock.lock();
         try {
-            change.accept(doc);
+            ExecDoc next = doc.copy();
+            change.accept(next);
+            doc = next;
         } finally {
             lock.unlock();
         }
@@ -110,7 +189,7 @@ final class RunningExec implements ExecSink {
             exec.pid = pid;
             exec.state = ExecDoc.RUNNING;
         });
-        log.append(
+        keep(
                 new OutputRecord(
                         OutputRecord.Kind.STARTED, seq, 0, now(), OutputRecord.number(pid)));
     }
@@ -120,9 +199,9 @@ final class RunningExec implements ExecSink {
         int size = data.remaining();
         keep(new OutputRecord(OutputRecord.Kind.outputOf(index(fd)), seq, offset, now(), data));
         if (!parts.quotas().output(box.tenant, size) && !outputDenied) {
-            outputDenied = true;
-            HostedExec running = hosted;
+            HostedExec running = hosted();
             if (running != null) {
+                outputDenied = true;
                 running.kill();
             }
         }
@@ -186,10 +265,9 @@ final class RunningExec implements ExecSink {
                         ByteBuffer.wrap(limit.value().getBytes(StandardCharsets.UTF_8))));
         Ledger.Subject about = doc().subject();
         parts.ledger()
-                .submit(tx -> {
+                .actSoon(tx -> {
                     parts.ledger().event(tx, EventType.LIMIT_HIT, about, limit.value(), Map.of());
-                    return null;
-                });
+    });
     }
 
     @Override
@@ -243,7 +321,7 @@ final class RunningExec implements ExecSink {
     /** The sandbox is over: so is this, if its own end did not come in time. */
     void sandboxOver(EndReason reason, long waitMillis) {
         try {
-            end.get(waitMillis, TimeUnit.MILLISECONDS);
+            end.get(Math.max(0, waitMillis), TimeUnit.MILLISECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             over(reason);
@@ -270,7 +348,8 @@ final class RunningExec implements ExecSink {
     }
 
     /**
-     * Writes the last document; goes on trying, since the agent keeps the end until it is taken.
+     * Writes the last document, before anybody sees it; goes on trying, since the agent keeps the
+     * end until it is taken.
      */
     private void write(
             java.util.function.Consumer<ExecDoc> change,
@@ -280,31 +359,31 @@ final class RunningExec implements ExecSink {
         ExecDoc last;
         lock.lock();
         try {
-            if (doc.over()) {
+            if (ending) {
                 return;
             }
-            change.accept(doc);
-            doc.endedAt = parts.ledger().now();
-            last = doc;
+            ending = true;
+            last = doc.copy();
         } finally {
             lock.unlock();
         }
-        while (true) {
-            try {
-                commit(last, type, reason, result);
-                break;
-            } catch (CaissonException e) {
-                LOG.atWarn()
-                        .addKeyValue("exec", id)
-                        .addKeyValue("cause", e.message())
-                        .log("the end of an exec cannot be written, trying again");
-                // A full disk is no reason to ask it as fast as one can.
-                if (!pause() && !e.code().retryable()) {
-                    break;
-                }
-            }
+        change.accept(last);
+        last.endedAt = parts.ledger().now();
+        try {
+            parts.durably("exec", id, () -> commit(last, type, reason, result));
+        } catch (CaissonException e) {
+            close();
+            end.completeExceptionally(e);
+            return;
         }
-        close(last);
+        lock.lock();
+        try {
+            doc = last;
+        } finally {
+            lock.unlock();
+        }
+        close();
+        end.complete(last);
     }
 
     private void commit(ExecDoc last, EventType type, String reason, @Nullable ExecResult result) {
@@ -317,17 +396,26 @@ final class RunningExec implements ExecSink {
             data.put("outputBytes", last.outputBytes);
         }
         parts.ledger()
-                .write(tx -> {
+                .act(tx -> {
                     ExecRows.put(tx, row);
                     parts.ledger().event(tx, type, last.subject(), reason, data);
                     if (result != null) {
                         parts.meter().exec(tx, last.subject(), result.usage(), last.outputBytes);
                     }
-                    return null;
-                });
+    });
     }
 
-    private void close(ExecDoc last) {
+    /** It never was: nobody knows it. */
+    void abandon() {
+        close();
+        end.completeExceptionally(
+                CaissonException.of(ErrorCode.CANCELLED, "The exec " + id + " was not started."));
+    }
+
+    private void close() {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
         log.complete();
         box.execs.remove(id, this);
         box.touch(parts.ledger().now());
@@ -336,6 +424,5 @@ final class RunningExec implements ExecSink {
         } catch (Exception e) {
             throw new IllegalStateException("Giving back a place in a quota never fails.", e);
         }
-        end.complete(last);
     }
 }

@@ -35,7 +35,7 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -48,31 +48,38 @@ import org.slf4j.LoggerFactory;
  * Whole lives in one call; a run goes on when its client leaves and when the server is restarted.
  */
 final class Runs implements RunService {
-    private static final Logger LOG = LoggerFactory.getLogger(Runs.class);
     private static final Duration LONGEST_KEEP = Duration.ofDays(30);
     private static final long STILL_MILLIS = 15_000;
 
     private final Parts parts;
     private final Sandboxes sandboxes;
     private final Execs execs;
-    private final ConcurrentHashMap<String, Live> live = new ConcurrentHashMap<>();
-
-    /** A run of this server that is not over. */
-    private static final class Live {
-        final RunDoc doc;
-        final CompletableFuture<String> exec = new CompletableFuture<>();
-        final CompletableFuture<RunDoc> end = new CompletableFuture<>();
-        volatile boolean cancelled;
-
-        Live(RunDoc doc) {
-            this.doc = doc;
-        }
-    }
+    private final RunWork work;
+    private final ConcurrentHashMap<String, LiveRun> live = new ConcurrentHashMap<>();
 
     Runs(Parts parts, Sandboxes sandboxes, Execs execs) {
         this.parts = parts;
         this.sandboxes = sandboxes;
         this.execs = execs;
+        this.work = new RunWork(parts, sandboxes, execs, this::gone);
+    }
+
+    private void gone(LiveRun run) {
+        live.remove(run.doc().id, run);
+    }
+
+    /** How many are on their way here. */
+    int count() {
+        return live.size();
+    }
+
+    /** Goes on with a run whose exec was found again; any other is lost. */
+    void recover(RunDoc doc, Optional<Box> box, Optional<RunningExec> exec) {
+        LiveRun run = new LiveRun(doc);
+        live.put(doc.id, run);
+        Thread.ofVirtual()
+                .name("caisson-run-" + doc.id)
+                .start(() -> work.recover(run, box, exec));
     }
 
     // ---- starting
@@ -80,60 +87,24 @@ final class Runs implements RunService {
     @Override
     public RunJson start(Caller caller, RunRequest request) {
         Access.require(caller, "runs:write");
-        Plan plan = plan(request);
+        RunPlan plan = RunPlan.of(request);
         RunDoc doc = document(caller, request, plan);
         Row row = doc.row(1, parts.node());
         parts.ledger()
-                .write(tx -> {
+                .act(tx -> {
                     tx.insert(Kind.RUN, row);
                     parts.ledger()
                             .event(tx, caller, EventType.RUN_STARTED, doc.subject(), "", Map.of());
-                    return null;
-                });
-        Live run = new Live(doc);
+    });
+        LiveRun run = new LiveRun(doc);
         live.put(doc.id, run);
         Thread.ofVirtual()
                 .name("caisson-run-" + doc.id)
-                .start(() -> perform(caller, run, request, plan));
+                .start(() -> work.perform(caller, run, request, plan));
         return doc.form();
     }
 
-    /** The commands to try in order, and the script that they run. */
-    private record Plan(
-            List<List<String>> commands, Interpreters.@Nullable Language language, String script) {}
-
-    private static Plan plan(RunRequest request) {
-        int given =
-                (request.code() == null ? 0 : 1)
-                        + (request.command() == null ? 0 : 1)
-                        + (request.argv().isEmpty() ? 0 : 1);
-        if (given != 1) {
-            throw CaissonException.invalid("code", "Give exactly one of code, command and argv.");
-        }
-        if (request.code() == null) {
-            List<String> argv =
-                    request.command() == null
-                            ? request.argv()
-                            : List.of("/bin/sh", "-c", request.command());
-            return new Plan(List.of(argv), null, "");
-        }
-        if (request.language() == null) {
-            throw CaissonException.invalid("language", "Code needs its language.")
-                    .withDetail("allowed", Interpreters.names());
-        }
-        Interpreters.Language language = Interpreters.ofName(request.language());
-        String script = "/work/main." + language.extension();
-        List<List<String>> commands = new ArrayList<>();
-        for (List<String> command : language.commands()) {
-            List<String> argv = new ArrayList<>(command);
-            argv.add(script);
-            argv.addAll(request.arguments());
-            commands.add(List.copyOf(argv));
-        }
-        return new Plan(commands, language, script);
-    }
-
-    private RunDoc document(Caller caller, RunRequest request, Plan plan) {
+    private RunDoc document(Caller caller, RunRequest request, RunPlan plan) {
         RunDoc doc = new RunDoc();
         doc.id = Ids.next(Ids.Kind.RUN);
         doc.tenant = caller.tenant();
@@ -149,357 +120,17 @@ final class Runs implements RunService {
         doc.createdAt = parts.ledger().now();
         for (InputFileJson file : request.files()) {
             Paths.absolute(file.path());
-            content(file);
+            RunPlan.content(file);
         }
         return doc;
-    }
-
-    private static byte[] content(InputFileJson file) {
-        String text = file.text();
-        String base64 = file.base64();
-        if ((text == null) == (base64 == null)) {
-            throw CaissonException.invalid("files", "A file has text or base64.");
-        }
-        try {
-            return text == null
-                    ? Base64.getDecoder().decode(base64)
-                    : text.getBytes(StandardCharsets.UTF_8);
-        } catch (IllegalArgumentException e) {
-            throw CaissonException.invalid("files", "The base64 of a file is damaged.");
-        }
-    }
-
-    private static SandboxRequest sandbox(RunRequest request) {
-        LimitsJson limits = request.limits() == null ? LimitsJson.NONE : request.limits();
-        LimitsJson timed =
-                request.timeoutMillis() == null
-                        ? limits
-                        : Sandboxes.merged(
-                                new LimitsJson(
-                                        null,
-                                        null,
-                                        null,
-                                        null,
-                                        null,
-                                        null,
-                                        request.timeoutMillis(),
-                                        null,
-                                        null,
-                                        null),
-                                limits);
-        return new SandboxRequest(
-                null,
-                null,
-                request.labels(),
-                request.tier(),
-                request.template(),
-                request.snapshot(),
-                request.policy(),
-                timed,
-                request.env(),
-                null,
-                null,
-                null,
-                "delete",
-                null,
-                request.root(),
-                List.of(),
-                null,
-                request.allowDegraded(),
-                null);
-    }
-
-    // ---- performing
-
-    private void perform(Caller caller, Live run, RunRequest request, Plan plan) {
-        Box box = null;
-        try {
-            box = sandboxes.make(caller, sandbox(request), run.doc.id);
-            run.doc.sandbox = box.id;
-            run.doc.session = box.doc().session;
-            run.doc.tier = box.doc().tier;
-            run.doc.engine = box.doc().engine;
-            prepare(run, box, request, plan);
-            RunningExec exec = launch(caller, run, box, request, plan);
-            finish(run, box, exec.end().join());
-        } catch (CaissonException e) {
-            failed(run, e);
-        } catch (RuntimeException e) {
-            LOG.atError().setCause(e).addKeyValue("run", run.doc.id).log("a run failed");
-            failed(run, CaissonException.of(ErrorCode.INTERNAL, "The run failed: " + e, e));
-        } finally {
-            if (box == null) {
-                over(run); // nothing was made that could be ended; who waits is told all the same
-            } else {
-                end(run, box);
-            }
-        }
-    }
-
-    private static void prepare(Live run, Box box, RunRequest request, Plan plan) {
-        SandboxFiles files = box.hosted().files();
-        if (request.code() != null) {
-            files.write(plan.script(), request.code());
-        }
-        for (InputFileJson file : request.files()) {
-            files.write(
-                    Paths.absolute(file.path()),
-                    new ByteArrayInputStream(content(file)),
-                    file.mode() == null ? 0644 : file.mode() & 0777);
-        }
-        if (run.doc.collect) {
-            files.mark();
-        }
-    }
-
-    private RunningExec launch(Caller caller, Live run, Box box, RunRequest request, Plan plan) {
-        CaissonException missing = null;
-        for (List<String> argv : plan.commands()) {
-            RunningExec exec =
-                    execs.begin(
-                            caller,
-                            box.id,
-                            new ExecRequest(
-                                    argv,
-                                    null,
-                                    Map.of(),
-                                    null,
-                                    null,
-                                    request.timeoutMillis(),
-                                    null,
-                                    null,
-                                    request.input(),
-                                    null,
-                                    null,
-                                    null,
-                                    null),
-                            new Execs.Origin(run.doc.id, run.doc.language));
-            if (plan.commands().size() == 1 || begun(exec)) {
-                attach(run, exec);
-                return exec;
-            }
-            missing = notFound(plan);
-        }
-        throw missing == null ? notFound(plan) : missing;
-    }
-
-    /** Whether the program is there: it started, or it failed for another reason. */
-    private static boolean begun(RunningExec exec) {
-        OutputLog.Reader reader = exec.log.reader();
-        try {
-            while (!exec.end().isDone()) {
-                if (reader.next(100) != null) {
-                    return true;
-                }
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
-        ExecDoc doc = exec.doc();
-        return doc.error == null || !doc.error.code().equals(ErrorCode.COMMAND_NOT_FOUND.value());
-    }
-
-    private static CaissonException notFound(Plan plan) {
-        Interpreters.Language language = plan.language();
-        return language == null
-                ? CaissonException.of(ErrorCode.COMMAND_NOT_FOUND, "The command is not there.")
-                : language.missing();
-    }
-
-    private void attach(Live run, RunningExec exec) {
-        run.doc.exec = exec.id;
-        Row row = run.doc.row(1, parts.node());
-        parts.ledger()
-                .write(tx -> {
-                    tx.find(Kind.RUN, run.doc.id)
-                            .ifPresent(there ->
-                                    tx.update(
-                                            Kind.RUN, ExecRows.withVersion(row, there.version())));
-                    return null;
-                });
-        run.exec.complete(exec.id);
-        if (run.cancelled) {
-            sandboxes.end(exec.box(), EndReason.DELETED, null);
-        }
-    }
-
-    private void finish(Live run, Box box, ExecDoc exec) {
-        if (exec.error != null) {
-            run.doc.error = exec.error;
-            over(run, RunDoc.FAILED, exec.error.code());
-            return;
-        }
-        ResultJson result = exec.result;
-        if (result == null) {
-            throw CaissonException.of(ErrorCode.INTERNAL, "The exec ended without a result.");
-        }
-        var output = execs.result(exec);
-        ResultJson told = Forms.with(result, output.get(0), output.get(1));
-        boolean reachable =
-                !result.reason().equals(ExecReason.SANDBOX_ENDED.value())
-                        && !result.reason().equals(ExecReason.LOST.value());
-        List<ResultFileJson> files =
-                run.doc.collect && reachable ? collect(run.doc, box) : List.of();
-        run.doc.files = files;
-        run.doc.result = Forms.with(told, files, hint(run.doc, told));
-        boolean lost = result.reason().equals(ExecReason.LOST.value());
-        over(run, lost ? RunDoc.LOST : RunDoc.ENDED, result.reason());
-    }
-
-    private static String hint(RunDoc run, ResultJson result) {
-        boolean succeeded =
-                result.reason().equals(ExecReason.EXITED.value())
-                        && Integer.valueOf(0).equals(result.exitCode());
-        return succeeded || run.language == null ? "" : Hints.ofText(result.stderr().data());
-    }
-
-    private Path folder(String run) {
-        return parts.config().data().resolve("runs").resolve(run);
-    }
-
-    private List<ResultFileJson> collect(RunDoc run, Box box) {
-        Path target = folder(run.id);
-        try {
-            Files.createDirectories(target);
-            List<ResultFileJson> forms = new ArrayList<>();
-            ByteSize cap = Orders.limits(box.doc().limits).disk();
-            for (ResultFile file : box.hosted().files().collect(target, cap)) {
-                forms.add(Forms.file(file, run.inline ? inline(target, file) : null));
-            }
-            Trees.sync(target); // the end of the run tells of them
-            return forms;
-        } catch (IOException e) {
-            throw CaissonException.of(
-                    ErrorCode.INTERNAL, "The files of the run cannot be kept: " + e, e);
-        }
-    }
-
-    private static @Nullable String inline(Path target, ResultFile file) throws IOException {
-        if (!file.collected() || file.size() > 64 << 10) {
-            return null;
-        }
-        Path path = target.resolve(file.path()).normalize();
-        return path.startsWith(target) && Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)
-                ? Base64.getEncoder().encodeToString(Files.readAllBytes(path))
-                : null;
-    }
-
-    private void failed(Live run, CaissonException cause) {
-        if (run.doc.over()) {
-            return;
-        }
-        run.doc.error = Forms.error(cause, null);
-        over(run, RunDoc.FAILED, cause.code().value());
-    }
-
-    private void over(Live run, String state, String reason) {
-        RunDoc doc = run.doc;
-        doc.state = state;
-        doc.endedAt = parts.ledger().now();
-        doc.expiresAt = doc.endedAt.plusMillis(doc.keepMillis);
-        Row row = doc.row(1, parts.node());
-        parts.ledger()
-                .write(tx -> {
-                    tx.find(Kind.RUN, doc.id)
-                            .ifPresent(there ->
-                                    tx.update(
-                                            Kind.RUN, ExecRows.withVersion(row, there.version())));
-                    parts.ledger().event(tx, EventType.RUN_ENDED, doc.subject(), reason, Map.of());
-                    return null;
-                });
-    }
-
-    /** The sandbox goes first, then whoever waits is told: a run leaves nothing behind. */
-    private void end(Live run, Box box) {
-        try {
-            sandboxes.end(box, reason(run.doc), null);
-        } catch (CaissonException e) {
-            LOG.atWarn()
-                    .addKeyValue("run", run.doc.id)
-                    .addKeyValue("cause", e.message())
-                    .log("the sandbox of a run could not be ended; its lease will");
-        } finally {
-            over(run);
-        }
-    }
-
-    private void over(Live run) {
-        live.remove(run.doc.id, run);
-        run.exec.cancel(false);
-        run.end.complete(run.doc);
-    }
-
-    private static EndReason reason(RunDoc doc) {
-        String word = doc.result == null ? "" : doc.result.reason();
-        return switch (word) {
-            case "timeout" -> EndReason.TIMEOUT;
-            case "oom" -> EndReason.OOM;
-            default -> EndReason.DELETED;
-        };
-    }
-
-    // ---- recovery
-
-    /** Goes on with a run whose exec was found again, or had just ended; any other is lost. */
-    void recover(RunDoc doc, Optional<Box> box, Optional<RunningExec> exec) {
-        Live run = new Live(doc);
-        live.put(doc.id, run);
-        Thread.ofVirtual()
-                .name("caisson-run-" + doc.id)
-                .start(() -> {
-                    try {
-                        if (box.isPresent() && exec.isPresent()) {
-                            run.exec.complete(exec.get().id);
-                            finish(run, box.get(), exec.get().end().join());
-                        } else {
-                            finishOrLose(run, box);
-                        }
-                    } catch (CaissonException e) {
-                        failed(run, e);
-                    } finally {
-                        box.ifPresent(there -> end(run, there));
-                        over(run);
-                    }
-                });
-    }
-
-    private void finishOrLose(Live run, Optional<Box> box) {
-        Optional<ExecDoc> ended =
-                Optional.ofNullable(run.doc.exec)
-                        .flatMap(id -> parts.ledger().read(tx -> tx.find(Kind.EXEC, id)))
-                        .map(ExecDoc::of)
-                        .filter(ExecDoc::over);
-        if (box.isPresent() && ended.isPresent()) {
-            // The server died between the end of the exec and that of the run: all is still there.
-            run.exec.complete(ended.get().id);
-            finish(run, box.get(), ended.get());
-        } else {
-            lost(run, ended);
-        }
-    }
-
-    private void lost(Live run, Optional<ExecDoc> ended) {
-        if (ended.isPresent() && ended.get().result != null) {
-            // It ended, and the server before its files were collected: the output is all there is.
-            run.doc.collect = false;
-            var output = execs.result(ended.get());
-            run.doc.result = Forms.with(ended.get().result, output.get(0), output.get(1));
-        }
-        run.doc.error =
-                Forms.error(
-                        CaissonException.of(
-                                ErrorCode.ENGINE_FAILED,
-                                "The server was restarted while this run was on its way."),
-                        null);
-        over(run, RunDoc.LOST, "lost");
     }
 
     // ---- asking
 
     private RunDoc known(Caller caller, String id) {
-        Live here = live.get(id);
-        if (here != null && here.doc.tenant.equals(caller.tenant())) {
-            return here.doc;
+        LiveRun here = live.get(id);
+        if (here != null && here.doc().tenant.equals(caller.tenant())) {
+            return here.doc();
         }
         return RunDoc.of(row(caller, id));
     }
@@ -518,8 +149,8 @@ final class Runs implements RunService {
     @Override
     public Optional<RunJson> await(Caller caller, String id, Duration longest) {
         Access.require(caller, "runs:read");
-        Live here = live.get(id);
-        if (here == null || !here.doc.tenant.equals(caller.tenant())) {
+        LiveRun here = live.get(id);
+        if (here == null || !here.doc().tenant.equals(caller.tenant())) {
             return Optional.of(known(caller, id).form());
         }
         try {
@@ -530,16 +161,36 @@ final class Runs implements RunService {
             Thread.currentThread().interrupt();
             throw CaissonException.of(ErrorCode.CANCELLED, "Interrupted while waiting.", e);
         } catch (ExecutionException e) {
-            throw new IllegalStateException("The end of a run does not fail.", e);
+            throw failure(e);
         }
+    }
+
+    private static CaissonException failure(Exception e) {
+        return e.getCause() instanceof CaissonException cause
+                ? cause
+                : CaissonException.of(ErrorCode.INTERNAL, "The run failed: " + e, e);
+    }
+
+    private static RunDoc last(LiveRun run) {
+        try {
+            return run.end.join();
+        } catch (CompletionException e) {
+            throw failure(e);
+        }
+    }
+
+    /** The run of this caller that is on its way here. */
+    private Optional<LiveRun> here(Caller caller, String id) {
+        return Optional.ofNullable(live.get(id))
+                .filter(run -> run.doc().tenant.equals(caller.tenant()));
     }
 
     @Override
     public void follow(Caller caller, String id, @Nullable String after, Follower follower)
             throws IOException {
         Access.require(caller, "runs:read");
-        RunDoc doc = known(caller, id);
-        Live here = live.get(id);
+        LiveRun here = here(caller, id).orElse(null);
+        RunDoc doc = here == null ? RunDoc.of(row(caller, id)) : here.doc();
         String exec = here == null ? doc.exec : exec(here, follower);
         if (exec != null) {
             execs.followOwn(
@@ -552,15 +203,15 @@ final class Runs implements RunService {
                         }
                     });
         }
-        exit(here == null ? doc : here.end.join(), follower);
+        exit(here == null ? doc : last(here), follower);
     }
 
-    private @Nullable String exec(Live run, Follower follower) throws IOException {
+    private @Nullable String exec(LiveRun run, Follower follower) throws IOException {
         while (!run.exec.isDone() && !run.end.isDone()) {
             try {
                 return run.exec.get(STILL_MILLIS, TimeUnit.MILLISECONDS);
             } catch (TimeoutException e) {
-                follower.accept(item("keepalive", run.doc));
+                follower.accept(item("keepalive", run.doc()));
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 throw new IOException("Interrupted while following.", e);
@@ -635,13 +286,14 @@ final class Runs implements RunService {
     @Override
     public RunJson delete(Caller caller, String id) {
         Access.require(caller, "runs:write");
-        Live here = live.get(id);
-        if (here != null && here.doc.tenant.equals(caller.tenant())) {
-            here.cancelled = true;
-            Optional.ofNullable(here.doc.sandbox)
-                    .flatMap(parts.boxes()::of)
-                    .ifPresent(box -> sandboxes.end(box, EndReason.DELETED, caller));
-            return here.end.join().form();
+        LiveRun here = here(caller, id).orElse(null);
+        if (here != null) {
+            here.cancel();
+            Box box = here.box();
+            if (box != null) {
+                sandboxes.end(box, EndReason.DELETED, caller);
+            }
+            return last(here).form();
         }
         RunDoc doc = RunDoc.of(row(caller, id));
         remove(doc);
@@ -651,7 +303,7 @@ final class Runs implements RunService {
     /** Deletes what is kept of a run, with an event. */
     void remove(RunDoc doc) {
         parts.ledger()
-                .write(tx -> {
+                .act(tx -> {
                     if (tx.delete(Kind.RUN, doc.id)) {
                         parts.ledger()
                                 .event(
@@ -661,9 +313,8 @@ final class Runs implements RunService {
                                         "",
                                         Map.of("files", (long) doc.files.size()));
                     }
-                    return null;
                 });
-        Trees.delete(folder(doc.id));
+        Trees.delete(work.folder(doc.id));
     }
 
     // ---- files
@@ -684,12 +335,12 @@ final class Runs implements RunService {
     @Override
     public InputStream open(Caller caller, String id, String path) throws IOException {
         ResultFileJson file = file(caller, id, path);
-        return Trees.open(folder(row(caller, id).id()), file.path());
+        return Trees.open(work.folder(row(caller, id).id()), file.path());
     }
 
     @Override
     public void archive(Caller caller, String id, OutputStream target) throws IOException {
         Access.require(caller, "runs:read");
-        Trees.archive(folder(row(caller, id).id()), target);
+        Trees.archive(work.folder(row(caller, id).id()), target);
     }
 }

@@ -122,12 +122,7 @@ final class Sandboxes implements SandboxService {
     }
 
     private SandboxJson form(Box box) {
-        box.lock.lock();
-        try {
-            return box.form(parts.node());
-        } finally {
-            box.lock.unlock();
-        }
+        return box.form(parts.node());
     }
 
     private SandboxJson form(Row row) {
@@ -201,6 +196,7 @@ final class Sandboxes implements SandboxService {
         Box box = parts.boxes().living(caller, id);
         box.lock.lock();
         try {
+            box.mustLive();
             if (version != null && version != box.version()) {
                 throw CaissonException.of(
                                 ErrorCode.PRECONDITION_FAILED,
@@ -209,7 +205,22 @@ final class Sandboxes implements SandboxService {
                         .withDetail("current", Long.toString(box.version()));
             }
             SandboxDoc doc = box.draft();
-            apply(caller, box, doc, patch);
+            apply(doc, patch);
+            LimitsJson limits = patch.limits();
+            if (limits != null) {
+                limits(caller, box, doc, limits);
+            }
+            changed(caller, box, doc);
+            lives.schedule(box);
+            return box.form(parts.node());
+        } finally {
+            box.lock.unlock();
+        }
+    }
+
+    private void changed(Caller caller, Box box, SandboxDoc doc) {
+        LimitsJson before = box.doc().limits;
+        try {
             lives.save(
                     box,
                     doc,
@@ -222,14 +233,16 @@ final class Sandboxes implements SandboxService {
                                             doc.subject(),
                                             "",
                                             Map.of("labels", doc.labels, "limits", doc.limits)));
-            lives.schedule(box);
-            return box.form(parts.node());
-        } finally {
-            box.lock.unlock();
+        } catch (CaissonException e) {
+            if (!before.equals(doc.limits)) {
+                // What was not written is not in force.
+                set(box, Orders.limits(before));
+            }
+            throw e;
         }
     }
 
-    private void apply(Caller caller, Box box, SandboxDoc doc, SandboxPatch patch) {
+    private static void apply(SandboxDoc doc, SandboxPatch patch) {
         Map<String, @Nullable String> changed = patch.labels();
         if (changed != null) {
             Map<String, String> labels = new LinkedHashMap<>(doc.labels);
@@ -260,15 +273,18 @@ final class Sandboxes implements SandboxService {
         if (patch.autoResume() != null) {
             doc.autoResume = patch.autoResume();
         }
-        if (patch.limits() != null) {
-            limits(caller, box, doc, patch.limits());
-        }
     }
 
     private void limits(Caller caller, Box box, SandboxDoc doc, LimitsJson asked) {
         LimitsJson now = doc.limits;
         LimitsJson wanted = merged(asked, now);
         Limits limits = parts.policies().effective(caller, doc.policy).limits(wanted);
+        set(box, limits);
+        doc.limits = EffectivePolicy.form(limits);
+    }
+
+    /** In the tenant's quota and in the engine, or in neither. */
+    private static void set(Box box, Limits limits) {
         Quotas.Seat seat = box.seat();
         if (seat != null) {
             seat.change(limits);
@@ -277,11 +293,10 @@ final class Sandboxes implements SandboxService {
             box.hosted().engine().setLimits(limits);
         } catch (CaissonException e) {
             if (seat != null) {
-                seat.change(Orders.limits(now));
+                seat.change(Orders.limits(box.doc().limits));
             }
             throw e;
         }
-        doc.limits = EffectivePolicy.form(limits);
     }
 
     static LimitsJson merged(LimitsJson asked, LimitsJson now) {
@@ -314,10 +329,8 @@ final class Sandboxes implements SandboxService {
                         policy.maxTimeout().orElse(Duration.ofDays(30)));
         box.lock.lock();
         try {
+            box.mustLive();
             SandboxDoc doc = box.draft();
-            if (doc.over()) {
-                throw Boxes.unknown(id);
-            }
             doc.timeoutMillis = millis;
             if (!doc.state.equals(SandboxDoc.PAUSED)) {
                 Instant at = parts.ledger().now().plusMillis(millis);
@@ -351,11 +364,7 @@ final class Sandboxes implements SandboxService {
 
     /** Ends one with what belongs to it. */
     void end(Box box, EndReason reason, @Nullable Caller caller) {
-        String saved = box.doc().pauseSnapshot;
         lives.end(box, reason, caller);
-        if (saved != null) {
-            orders.engineOf(box.doc()).dropSnapshot(saved);
-        }
     }
 
     @Override
@@ -382,22 +391,38 @@ final class Sandboxes implements SandboxService {
             throw CaissonException.invalid("count", "A fork makes 1 to " + MAX_FORKS + " copies.");
         }
         Box box = parts.boxes().living(caller, id);
+        box.doc().volumes.stream()
+                .filter(mount -> !mount.readOnly())
+                .findFirst()
+                .ifPresent(mount -> {
+                    throw writing(box, mount.volume());
+                });
         SnapshotDoc saved = snapshots.save(caller, box, null, Map.of());
-        List<SandboxJson> forks = new ArrayList<>();
+        List<Box> forks = new ArrayList<>();
         try {
             for (int i = 0; i < count; i++) {
-                forks.add(form(make(caller, forked(box.doc(), saved, request), null)));
+                forks.add(make(caller, forked(box, saved, request), null));
             }
-            return forks;
+            return forks.stream().map(this::form).toList();
         } catch (CaissonException e) {
-            forks.forEach(fork -> delete(caller, fork.id()));
+            forks.forEach(fork -> end(fork, EndReason.DELETED, caller));
             throw e;
         } finally {
             snapshots.delete(caller, saved);
         }
     }
 
-    private static SandboxRequest forked(SandboxDoc doc, SnapshotDoc saved, ForkRequest request) {
+    private static CaissonException writing(Box box, String volume) {
+        return CaissonException.of(
+                        ErrorCode.INVALID_STATE,
+                        "The sandbox " + box.id + " writes to the volume " + volume + ".")
+                .withRemedy("A volume has one writer: fork sandboxes that only read theirs.")
+                .withDetail("volume", volume);
+    }
+
+    /** The same again: its environment and what it reads go with it. */
+    private static SandboxRequest forked(Box box, SnapshotDoc saved, ForkRequest request) {
+        SandboxDoc doc = box.doc();
         Map<String, String> labels = new LinkedHashMap<>(doc.labels);
         labels.putAll(request.labels());
         return new SandboxRequest(
@@ -409,14 +434,14 @@ final class Sandboxes implements SandboxService {
                 saved.id,
                 doc.policy,
                 doc.limits,
-                Map.of(),
+                box.env(),
                 doc.timeoutMillis,
                 doc.idleTimeoutMillis,
                 doc.maxLifeMillis,
                 doc.pauseOnTimeout ? "pause" : "delete",
                 doc.autoResume,
                 doc.root ? "allowed" : "denied",
-                List.of(),
+                doc.volumes,
                 doc.owned,
                 doc.allowDegraded,
                 "none");

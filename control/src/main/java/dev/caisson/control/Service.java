@@ -403,7 +403,7 @@ public final class Service implements Control {
     public void drain(Duration longest) {
         draining = true;
         parts.ledger()
-                .submit(tx -> {
+                .actSoon(tx -> {
                     parts.ledger()
                             .event(
                                     tx,
@@ -411,8 +411,7 @@ public final class Service implements Control {
                                     Ledger.Subject.tenant(tx.meta(Directory.HOME).orElse("default")),
                                     "",
                                     Map.of("node", parts.node()));
-                    return null;
-                });
+    });
     }
 
     /** Owned sandboxes end here; leased ones live on under their leases and are found again. */

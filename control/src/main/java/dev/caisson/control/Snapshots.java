@@ -12,9 +12,13 @@ import dev.caisson.v1.SnapshotRequest;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Saved file systems. A half-made one is never listed. Thread-safe. */
 final class Snapshots implements SnapshotService {
+    private static final Logger LOG = LoggerFactory.getLogger(Snapshots.class);
+
     private final Parts parts;
 
     Snapshots(Parts parts) {
@@ -52,23 +56,32 @@ final class Snapshots implements SnapshotService {
                     && !"memory".equals(box.doc().pauseMode)) {
                 Pauses.mustBe(box, SandboxDoc.RUNNING);
             }
+            box.mustLive();
             SnapshotDoc doc = intent(box, name, labels);
-            EngineSandbox.Saved saved;
             try {
-                long used = box.hosted().engine().observe().disk().bytes();
-                parts.disks().keep(doc.id, doc.tenant, used);
-                saved = box.hosted().engine().save(doc.id);
+                keep(caller, box, doc);
             } catch (CaissonException e) {
                 parts.disks().release(doc.id);
+                drop(doc);
                 parts.ledger().write(tx -> tx.delete(Kind.SNAPSHOT, doc.id));
                 throw e;
             }
+            return doc;
+        } finally {
+            box.lock.unlock();
+        }
+    }
+
+    private void keep(Caller caller, Box box, SnapshotDoc doc) {
+            long used = box.hosted().engine().observe().disk().bytes();
+            parts.disks().keep(doc.id, doc.tenant, used);
+            EngineSandbox.Saved saved = box.hosted().engine().save(doc.id);
             doc.state = SnapshotDoc.READY;
             doc.bytes = saved.bytes().bytes();
             doc.heldMillis = saved.held().toMillis();
             Row row = doc.row(1, parts.node());
             parts.ledger()
-                    .write(tx -> {
+                    .act(tx -> {
                         tx.update(Kind.SNAPSHOT, row);
                         parts.ledger()
                                 .event(
@@ -78,11 +91,20 @@ final class Snapshots implements SnapshotService {
                                         box.doc().subject(),
                                         "",
                                         Map.of("snapshot", doc.id, "bytes", doc.bytes));
-                        return null;
                     });
-            return doc;
-        } finally {
-            box.lock.unlock();
+    }
+
+    /** What stays behind is a disk without a row: the next start drops it. */
+    private void drop(SnapshotDoc doc) {
+        try {
+            parts.engines().of(Tier.of(doc.tier)).ifPresent(engine -> engine.dropSnapshot(doc.id));
+        } catch (CaissonException e) {
+            if (e.code() != ErrorCode.NOT_FOUND) {
+                LOG.atWarn()
+                        .addKeyValue("snapshot", doc.id)
+                        .addKeyValue("cause", e.message())
+                        .log("a saved disk could not be dropped");
+            }
         }
     }
 
@@ -99,10 +121,9 @@ final class Snapshots implements SnapshotService {
         doc.createdAt = parts.ledger().now();
         Row row = doc.row(1, parts.node());
         parts.ledger()
-                .write(tx -> {
+                .act(tx -> {
                     tx.insert(Kind.SNAPSHOT, row);
-                    return null;
-                });
+    });
         return doc;
     }
 
@@ -158,7 +179,7 @@ final class Snapshots implements SnapshotService {
 
     void delete(Caller caller, SnapshotDoc doc) {
         parts.ledger()
-                .write(tx -> {
+                .act(tx -> {
                     if (tx.delete(Kind.SNAPSHOT, doc.id)) {
                         parts.ledger()
                                 .event(
@@ -169,10 +190,8 @@ final class Snapshots implements SnapshotService {
                                         "",
                                         Map.of("snapshot", doc.id));
                     }
-                    return null;
-                });
+    });
         parts.disks().release(doc.id);
-        // What a crash leaves here is a disk without a row: the next start drops it.
-        parts.engines().of(Tier.of(doc.tier)).ifPresent(engine -> engine.dropSnapshot(doc.id));
+        drop(doc);
     }
 }

@@ -12,6 +12,7 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.StandardOpenOption;
@@ -76,8 +77,17 @@ final class Trees {
         @Override
         public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
                 throws IOException {
-            Files.delete(file);
+            Files.deleteIfExists(file);
             return FileVisitResult.CONTINUE;
+        }
+
+        /** Somebody else removes the same. */
+        @Override
+        public FileVisitResult visitFileFailed(Path file, IOException failure) throws IOException {
+            if (failure instanceof NoSuchFileException) {
+                return FileVisitResult.CONTINUE;
+            }
+            throw failure;
         }
 
         @Override
@@ -87,7 +97,7 @@ final class Trees {
             if (failure != null) {
                 throw failure;
             }
-            Files.delete(folder);
+            Files.deleteIfExists(folder);
             return FileVisitResult.CONTINUE;
         }
     }

@@ -61,13 +61,9 @@ final class Uses {
         }
         box.lock.lock(); // whatever is under way comes to its end first
         try {
+            box.mustLive();
             if (box.doc().state.equals(SandboxDoc.PAUSED) && box.doc().autoResume) {
                 resumer.resume(box, caller);
-            }
-            if (box.doc().over()) {
-                throw CaissonException.of(
-                        ErrorCode.SANDBOX_ENDED,
-                        "The sandbox " + box.id + " has ended: " + box.doc().reason + ".");
             }
             if (!box.doc().state.equals(SandboxDoc.RUNNING)) {
                 throw CaissonException.of(

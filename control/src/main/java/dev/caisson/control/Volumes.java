@@ -55,10 +55,9 @@ final class Volumes implements VolumeService {
         check(caller, doc);
         Row intent = doc.row(1, parts.node());
         parts.ledger()
-                .write(tx -> {
+                .act(tx -> {
                     tx.insert(Kind.VOLUME, intent);
-                    return null;
-                });
+    });
         make(caller, doc);
         return form(doc, 0, List.of());
     }
@@ -93,7 +92,7 @@ final class Volumes implements VolumeService {
         doc.state = VolumeDoc.READY;
         Row row = doc.row(1, parts.node());
         parts.ledger()
-                .write(tx -> {
+                .act(tx -> {
                     tx.update(Kind.VOLUME, row);
                     parts.ledger()
                             .event(
@@ -103,8 +102,7 @@ final class Volumes implements VolumeService {
                                     Ledger.Subject.tenant(doc.tenant),
                                     "",
                                     Map.of("volume", doc.id, "name", doc.name));
-                    return null;
-                });
+    });
     }
 
     /** The mounts of a request, each a volume of the caller's tenant. */
@@ -202,10 +200,19 @@ final class Volumes implements VolumeService {
         doc.state = VolumeDoc.DELETING;
         Row deleting = doc.row(version, parts.node());
         parts.ledger().write(tx -> tx.update(Kind.VOLUME, deleting));
-        engine().dropVolume(doc.id);
+        try {
+            engine().dropVolume(doc.id);
+        } catch (CaissonException e) {
+            if (e.code() != ErrorCode.NOT_FOUND) {
+                doc.state = VolumeDoc.READY; // it can be asked for and deleted again
+                Row ready = doc.row(version + 1, parts.node());
+                parts.ledger().write(tx -> tx.update(Kind.VOLUME, ready));
+                throw e;
+            }
+        }
         parts.disks().release(doc.id);
         parts.ledger()
-                .write(tx -> {
+                .act(tx -> {
                     tx.delete(Kind.VOLUME, doc.id);
                     parts.ledger()
                             .event(
@@ -215,7 +222,6 @@ final class Volumes implements VolumeService {
                                     Ledger.Subject.tenant(doc.tenant),
                                     "",
                                     Map.of("volume", doc.id, "name", doc.name));
-                    return null;
-                });
+    });
     }
 }

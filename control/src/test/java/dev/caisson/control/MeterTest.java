@@ -1,6 +1,7 @@
 package dev.caisson.control;
 
 import static dev.caisson.control.Fixture.refused;
+
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
@@ -9,6 +10,11 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Usage;
 import dev.caisson.core.EngineSandbox;
 import dev.caisson.v1.UsageRow;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Comparator;
@@ -17,9 +23,6 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.ToLongFunction;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 final class MeterTest {
     private static final Instant FROM = Instant.EPOCH;
@@ -42,7 +45,8 @@ final class MeterTest {
     }
 
     private static EngineSandbox.Observation seen(Usage usage) {
-        return new EngineSandbox.Observation(usage, ByteSize.of(0), 1, usage.disk(), 1, false, 0);
+        return new EngineSandbox.Observation(
+                usage, ByteSize.of(0), 1, usage.disk(), 1, false, 0, java.util.Optional.empty());
     }
 
     private List<UsageRow> rows(String by) {

@@ -145,6 +145,7 @@ public interface EngineSandbox {
      * @param inodes files and folders of the writable layer now
      * @param frozen whether its processes are stopped
      * @param ioBytes read from and written to disks since its start, as far as the host counts them
+     * @param enforced the limits as the host has them in force; empty: the engine does not tell
      */
     record Observation(
             Usage usage,
@@ -153,5 +154,27 @@ public interface EngineSandbox {
             ByteSize disk,
             long inodes,
             boolean frozen,
-            long ioBytes) {}
+            long ioBytes,
+            Optional<Enforced> enforced) {}
+
+    /**
+     * Limits as they were read back from the host.
+     *
+     * @param cpuMillis 1000 is one core; 0: none is in force
+     * @param memory 0: none is in force
+     * @param pids 0: none is in force
+     */
+    record Enforced(long cpuMillis, ByteSize memory, long pids) {
+        /** What hosts may round: the largest page of memory. */
+        private static final long PAGE = 64 << 10;
+
+        private static final long MIN_CPU_MILLIS = 10;
+
+        /** Whether these are the limits that were asked for, but for what a host rounds down. */
+        public boolean are(Limits limits) {
+            long cpu = Math.max(MIN_CPU_MILLIS, Math.round(limits.cpus() * 1000));
+            long missing = limits.memory().bytes() - memory.bytes();
+            return cpuMillis == cpu && missing >= 0 && missing < PAGE && pids == limits.pids();
+        }
+    }
 }

@@ -10,6 +10,7 @@ import dev.caisson.wire.launcher.EndReason;
 import dev.caisson.wire.launcher.Ended;
 import dev.caisson.wire.launcher.Error;
 import dev.caisson.wire.launcher.ErrorKind;
+import dev.caisson.wire.launcher.Limits;
 import dev.caisson.wire.launcher.Listed;
 import dev.caisson.wire.launcher.Living;
 import dev.caisson.wire.launcher.Observed;
@@ -32,7 +33,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BiFunction;
+import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /** A launcher whose sandboxes are {@link FakeAgent}s. */
@@ -44,6 +47,10 @@ public final class FakeLauncher implements AutoCloseable {
     private final Set<String> busy = ConcurrentHashMap.newKeySet();
     private final Map<String, Long> snapshots = new ConcurrentHashMap<>();
     private final Map<String, Long> volumes = new ConcurrentHashMap<>();
+    private final Map<String, Limits> limits = new ConcurrentHashMap<>();
+    private volatile UnaryOperator<Limits> onObserve = told -> told;
+    private volatile Function<Request, @Nullable Reply> onRequest = request -> null;
+    private volatile Consumer<FakeAgent> onAgent = agent -> {};
     private volatile boolean leasedOnly;
     private final List<Request> requests = new CopyOnWriteArrayList<>();
     private final List<SocketChannel> connections = new CopyOnWriteArrayList<>();
@@ -70,6 +77,41 @@ public final class FakeLauncher implements AutoCloseable {
     /** Answers creations another way where the function gives a reply. */
     public void onCreate(Function<Create, @Nullable Reply> answer) {
         onCreate = answer;
+    }
+
+    /** Answers any request another way where the function gives a reply. */
+    public void onRequest(Function<Request, @Nullable Reply> answer) {
+        onRequest = answer;
+    }
+
+    /** Prepares the agent of each sandbox that is made from now on. */
+    public void onAgent(Consumer<FakeAgent> prepare) {
+        onAgent = prepare;
+    }
+
+    /** Tells other limits of sandboxes than were set. */
+    public void onObserve(UnaryOperator<Limits> told) {
+        onObserve = told;
+    }
+
+    /** Lets sandboxes outlive the control connection, as leased ones do. */
+    public void lease() {
+        leasedOnly = true;
+    }
+
+    /** The sandboxes that live. */
+    public Set<String> sandboxes() {
+        return Set.copyOf(sandboxes.keySet());
+    }
+
+    /** Whether a sandbox is frozen. */
+    public boolean frozen(String sandbox) {
+        return frozen.contains(sandbox);
+    }
+
+    /** The saved disks. */
+    public Set<String> snapshots() {
+        return Set.copyOf(snapshots.keySet());
     }
 
     /** Every request that came on a control connection. */
@@ -168,6 +210,10 @@ public final class FakeLauncher implements AutoCloseable {
     }
 
     private Reply answer(Request request) {
+        Reply instead = onRequest.apply(request);
+        if (instead != null) {
+            return instead.toBuilder().setId(request.getId()).build();
+        }
         Reply.Builder reply = Reply.newBuilder().setId(request.getId());
         return switch (request.getBodyCase()) {
             case CREATE -> {
@@ -176,12 +222,21 @@ public final class FakeLauncher implements AutoCloseable {
                     yield other.toBuilder().setId(request.getId()).build();
                 }
                 String id = request.getCreate().getSandbox();
-                sandboxes.put(id, new FakeAgent());
+                FakeAgent agent = new FakeAgent();
+                onAgent.accept(agent);
+                limits.put(id, request.getCreate().getLimits());
+                sandboxes.put(id, agent);
                 yield reply.setCreated(Created.newBuilder().setSandbox(id).setPid(4242)).build();
             }
             case DESTROY -> {
                 String id = request.getDestroy().getSandbox();
-                yield sandboxes.remove(id) == null
+                FakeAgent gone = sandboxes.remove(id);
+                limits.remove(id);
+                frozen.remove(id);
+                if (gone != null) {
+                    gone.cut();
+                }
+                yield gone == null
                         ? error(request.getId(), ErrorKind.ERROR_NOT_FOUND, "no such sandbox")
                         : reply.setDestroyed(Destroyed.newBuilder().setSandbox(id)).build();
             }
@@ -190,6 +245,10 @@ public final class FakeLauncher implements AutoCloseable {
                 yield sandboxes.containsKey(id)
                         ? reply.setObserved(observed(id)).build()
                         : error(request.getId(), ErrorKind.ERROR_NOT_FOUND, "no such sandbox");
+            }
+            case SET_LIMITS -> {
+                limits.put(request.getSetLimits().getSandbox(), request.getSetLimits().getLimits());
+                yield reply.setDone(Done.getDefaultInstance()).build();
             }
             case FREEZE -> frozen(request.getId(), request.getFreeze().getSandbox(), true);
             case THAW -> frozen(request.getId(), request.getThaw().getSandbox(), false);
@@ -211,6 +270,7 @@ public final class FakeLauncher implements AutoCloseable {
                 .setInodesUsed(7)
                 .setFrozen(frozen.contains(id))
                 .setIoBytes(99)
+                .setLimits(onObserve.apply(limits.getOrDefault(id, Limits.getDefaultInstance())))
                 .build();
     }
 

@@ -96,7 +96,17 @@ final class Messages {
                 size(observed.getDiskUsedBytes()),
                 positive(observed.getInodesUsed()),
                 observed.getFrozen(),
-                positive(observed.getIoBytes()));
+                positive(observed.getIoBytes()),
+                observed.hasLimits()
+                        ? Optional.of(enforced(observed.getLimits()))
+                        : Optional.empty());
+    }
+
+    private static EngineSandbox.Enforced enforced(Limits limits) {
+        return new EngineSandbox.Enforced(
+                positive(limits.getCpuMillis()),
+                size(limits.getMemoryBytes()),
+                positive(limits.getPids()));
     }
 
     static Usage usage(SandboxUsage usage) {
