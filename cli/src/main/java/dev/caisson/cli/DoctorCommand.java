@@ -42,9 +42,7 @@ final class DoctorCommand extends LocalCommand {
                         Path.of(System.getProperty("caisson.native.dir", "/nowhere")));
         List<Finding> all = Doctor.examine(asked);
         List<Finding> shown =
-                all.stream()
-                        .filter(one -> !onlyBad || one.state() != Finding.State.OK)
-                        .toList();
+                all.stream().filter(one -> !onlyBad || one.state() != Finding.State.OK).toList();
         printer()
                 .list(
                         shown.stream().map(Shown::of).toList(),

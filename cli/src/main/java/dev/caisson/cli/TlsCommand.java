@@ -18,7 +18,8 @@ import picocli.CommandLine.Parameters;
             "",
             "Example:",
             "  sudo caisson tls sandboxes.example 192.0.2.7",
-            "  curl --cacert /var/lib/caisson/server/tls/ca.crt https://sandboxes.example:3900/healthz"
+            "  curl --cacert /var/lib/caisson/server/tls/ca.crt"
+                    + " https://sandboxes.example:3900/healthz"
         })
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 final class TlsCommand extends LocalCommand {

@@ -28,7 +28,7 @@ final class Cgroups {
                                         "cgroup.v2",
                                         "not mounted",
                                         "mount -t cgroup2 none /sys/fs/cgroup/unified, or start the"
-                                                + " kernel with systemd.unified_cgroup_hierarchy=1")));
+                                            + " kernel with systemd.unified_cgroup_hierarchy=1")));
         String controllers =
                 unified.flatMap(path -> host.read(path + "/cgroup.controllers")).orElse("");
         for (String name : List.of("memory", "pids", "cpu")) {
@@ -71,7 +71,9 @@ final class Cgroups {
 
     /** Where a hierarchy is mounted: proc_pid_mountinfo(5). */
     private Optional<String> mount(String type, String option) {
-        return host.read("/proc/self/mountinfo").orElse("").lines()
+        return host.read("/proc/self/mountinfo")
+                .orElse("")
+                .lines()
                 .map(line -> line.split(" - ", 2))
                 .filter(halves -> halves.length == 2)
                 .filter(halves -> {

@@ -85,8 +85,7 @@ final class Kernel {
         }
         return version().compareTo(USABLE) >= 0
                 ? Finding.ok("overlay", "with mapped owners")
-                : Finding.missing(
-                        "overlay", "without mapped owners", "use Linux 5.19 or newer");
+                : Finding.missing("overlay", "without mapped owners", "use Linux 5.19 or newer");
     }
 
     private Finding loop() {

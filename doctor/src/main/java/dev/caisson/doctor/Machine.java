@@ -13,11 +13,10 @@ final class Machine {
     private static final long GOOD_BYTES = 5L << 30;
     private static final long GOOD_FILES = 65_536;
 
-    /** setuid, setgid, setpcap, net_admin, sys_chroot, sys_admin, sys_resource, mknod. */
-    private static final List<Integer> CAPABILITIES = List.of(6, 7, 8, 12, 18, 21, 24, 27);
+    /** chown, dac_override, setgid, setuid, setpcap, sys_chroot, sys_admin, mknod. */
+    private static final List<Integer> CAPABILITIES = List.of(0, 1, 6, 7, 8, 18, 21, 27);
 
-    private static final Pattern FILES =
-            Pattern.compile("Max open files\\s+(\\S+)\\s+(\\S+)");
+    private static final Pattern FILES = Pattern.compile("Max open files\\s+(\\S+)\\s+(\\S+)");
     private static final Pattern EFFECTIVE = Pattern.compile("CapEff:\\s*([0-9a-f]+)");
 
     private final Host host;

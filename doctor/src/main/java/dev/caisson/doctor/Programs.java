@@ -81,8 +81,7 @@ final class Programs {
         if (host.program(minimum.program()).isEmpty()) {
             return Finding.ok(name, "not installed, not needed");
         }
-        Optional<Version> version =
-                host.run(minimum.program(), "--version").flatMap(Version::find);
+        Optional<Version> version = host.run(minimum.program(), "--version").flatMap(Version::find);
         if (version.isEmpty()) {
             return Finding.warn(name, "does not tell its version", "see whether it works");
         }

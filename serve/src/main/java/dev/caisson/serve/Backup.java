@@ -38,14 +38,14 @@ public final class Backup {
         if (!Files.isReadable(data.resolve("server.key"))) {
             throw CaissonException.invalid(
                             "data", "No server has its data in " + data + ", or it is another's.")
-                    .withRemedy("Run this as root or the user caisson; name the folder with --data.");
+                    .withRemedy(
+                            "Run this as root or the user caisson; name the folder with --data.");
         }
         Optional<Path> database = wiring.database();
         try {
             return new BackupWriter(file, data).write(database);
         } catch (IOException e) {
-            throw CaissonException.of(
-                            ErrorCode.INTERNAL, "The backup " + file + " failed: " + e, e)
+            throw CaissonException.of(ErrorCode.INTERNAL, "The backup " + file + " failed: " + e, e)
                     .withRemedy("Its folder must be there, writable and with space.");
         }
     }

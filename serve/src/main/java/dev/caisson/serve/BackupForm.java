@@ -1,6 +1,7 @@
 package dev.caisson.serve;
 
 import java.nio.file.Path;
+import java.util.Objects;
 import java.util.Set;
 
 /** What lies where in a backup: a tar whose first entry says what it is. */
@@ -26,7 +27,7 @@ final class BackupForm {
     /** The file of a database, or one that it keeps beside it. */
     static boolean ofDatabase(Path file, Path database) {
         String name = database.getFileName().toString();
-        return file.getParent().equals(database.getParent())
+        return Objects.equals(file.getParent(), database.getParent())
                 && Set.of(name, name + "-wal", name + "-shm", name + "-journal")
                         .contains(file.getFileName().toString());
     }

@@ -18,6 +18,7 @@ import java.nio.file.SimpleFileVisitor;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
@@ -52,11 +53,11 @@ final class BackupWriter {
             try (FileChannel channel = FileChannel.open(part, create(), mode());
                     OutputStream raw = Channels.newOutputStream(channel)) {
                 tar(raw, database);
-                channel.force(true);
             }
+            sync(part);
             long bytes = Files.size(part);
             Files.createLink(file, part); // unlike a move, never in place of another file
-            sync(file.toAbsolutePath().getParent());
+            sync(Objects.requireNonNull(file.toAbsolutePath().getParent()));
             String told =
                     database.isPresent()
                             ? "included"
@@ -78,8 +79,8 @@ final class BackupWriter {
         return PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
     }
 
-    private static void sync(Path folder) throws IOException {
-        try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
+    private static void sync(Path path) throws IOException {
+        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
             channel.force(true);
         }
     }
@@ -113,8 +114,7 @@ final class BackupWriter {
     }
 
     /** As much as there was when it began: files of output grow meanwhile. */
-    private static void add(TarArchiveOutputStream tar, String name, Path from)
-            throws IOException {
+    private static void add(TarArchiveOutputStream tar, String name, Path from) throws IOException {
         try (InputStream input = Files.newInputStream(from, LinkOption.NOFOLLOW_LINKS)) {
             long size = Files.size(from);
             tar.putArchiveEntry(entry(name, size));

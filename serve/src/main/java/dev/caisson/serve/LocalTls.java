@@ -45,7 +45,8 @@ public final class LocalTls {
      */
     public static Made make(Settings settings, List<String> names) {
         Path data = new Wiring(settings).data();
-        Set<String> alternatives = new TreeSet<>(List.of("dns:localhost", "ip:127.0.0.1", "ip:::1"));
+        Set<String> alternatives =
+                new TreeSet<>(List.of("dns:localhost", "ip:127.0.0.1", "ip:::1"));
         names.forEach(name -> alternatives.add(alternative(name)));
         try {
             Owner.makeFolder(data, System.getenv());
@@ -59,8 +60,7 @@ public final class LocalTls {
                     folder.resolve(CertificateMaker.KEY).toString(),
                     names);
         } catch (IOException e) {
-            throw CaissonException.of(
-                            ErrorCode.INTERNAL, "The certificate was not made: " + e, e)
+            throw CaissonException.of(ErrorCode.INTERNAL, "The certificate was not made: " + e, e)
                     .withRemedy("Run this as root or the user caisson; see the folder's rights.");
         }
     }

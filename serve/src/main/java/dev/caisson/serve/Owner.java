@@ -49,7 +49,8 @@ final class Owner {
         Files.createDirectories(folder);
         if (root()) {
             String user = environment.getOrDefault("CAISSON_USER", "caisson");
-            UserPrincipalLookupService users = folder.getFileSystem().getUserPrincipalLookupService();
+            UserPrincipalLookupService users =
+                    folder.getFileSystem().getUserPrincipalLookupService();
             view(folder).setGroup(users.lookupPrincipalByGroupName(user));
             view(folder).setOwner(users.lookupPrincipalByName(user));
         }

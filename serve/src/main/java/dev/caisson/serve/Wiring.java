@@ -175,7 +175,10 @@ final class Wiring {
         if (!Files.isReadable(path)) {
             throw CaissonException.invalid(
                             setting.key(),
-                            "The setting " + setting.key() + " names " + path
+                            "The setting "
+                                    + setting.key()
+                                    + " names "
+                                    + path
                                     + ", which cannot be read.")
                     .withRemedy("Run this as the user of the server, or see the file's mode.");
         }

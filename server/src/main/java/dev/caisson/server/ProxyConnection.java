@@ -2,8 +2,8 @@ package dev.caisson.server;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
-import dev.caisson.control.PortService;
 import dev.caisson.api.Tunnel;
+import dev.caisson.control.PortService;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;

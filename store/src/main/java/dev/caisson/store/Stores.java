@@ -35,8 +35,7 @@ public final class Stores {
      * @throws CaissonException {@link dev.caisson.api.ErrorCode#ALREADY_EXISTS}, {@code INTERNAL}
      */
     public static void copy(Path file, Path target) {
-        new SqliteDatabase(
-                        file, SynchronousMode.FULL, StoreConfig.of(SQLITE + file, "copy"))
+        new SqliteDatabase(file, SynchronousMode.FULL, StoreConfig.of(SQLITE + file, "copy"))
                 .backup(target);
     }
 
