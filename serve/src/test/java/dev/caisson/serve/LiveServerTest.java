@@ -75,8 +75,7 @@ class LiveServerTest {
     private Serving serve(String data, Map<Setting, String> more) {
         Map<Setting, String> flags = new EnumMap<>(Setting.class);
         flags.put(Setting.LISTEN, "127.0.0.1:0");
-        flags.put(
-                Setting.LAUNCHER_SOCKET, Objects.requireNonNull(launcher).socket.toString());
+        flags.put(Setting.LAUNCHER_SOCKET, Objects.requireNonNull(launcher).socket.toString());
         flags.put(Setting.DATA, folder.resolve(data).toString());
         flags.putAll(more);
         return Serving.start(Settings.read(Optional.empty(), Map.of(), flags));

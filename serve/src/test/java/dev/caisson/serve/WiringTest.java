@@ -44,8 +44,7 @@ class WiringTest {
         flags.put(Setting.OIDC_TENANTS, "https://id.example/g=1=search, ops=operations");
         flags.put(Setting.OIDC_ROLES, "dev=agent");
 
-        TokenConfig tokens =
-                Objects.requireNonNull(new Wiring(settings(flags)).control().tokens());
+        TokenConfig tokens = Objects.requireNonNull(new Wiring(settings(flags)).control().tokens());
 
         assertThat(tokens.keys()).hasToString("file:///etc/caisson/keys.json");
         assertThat(tokens.tenants())
