@@ -75,6 +75,14 @@ case $? in
 *) vm_status=failed ;;
 esac
 
+# The service's API, fuzzed from its own document.
+guarded api 15m "$root/scripts/test-api.sh"
+case $? in
+0) ;;
+77) skips+=("api: $(sed -n 's/.*skipped: //p' build/log/api.log | tail -n 1)") ;;
+*) api_status=failed ;;
+esac
+
 # The tarball.
 if [ "$(id -u)" = 0 ]; then
     check tarball 10m "$root/scripts/test-package.sh"
@@ -91,8 +99,11 @@ read -r java_passed java_failed java_skipped < <(find . -path ./native -prune -o
     function count(name) { return match($0, " " name "=\"[0-9]+\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) + 0 : 0 }
     /<testsuite / || suite { suite = 1; t += count("tests"); f += count("failures") + count("errors"); s += count("skipped"); if (/>/) suite = 0 }
     END { print t-f-s, f+0, s+0 }')
-read -r vm_passed vm_failed vm_skipped < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' build/log/vm.log | tail -n 1 | grep . || echo 0 0 0)
+counts() { sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "build/log/$1.log" | tail -n 1 | grep . || echo 0 0 0; }
+read -r vm_passed vm_failed vm_skipped < <(counts vm)
+read -r api_passed api_failed api_skipped < <(counts api)
 [ -z "${vm_status-}" ] || [ "$vm_failed" != 0 ] || failures+=("vm: did not run to its end, see build/log/vm.log")
+[ -z "${api_status-}" ] || [ "$api_failed" != 0 ] || failures+=("api: did not run to its end, see build/log/api.log")
 [ -z "${cargo_status-}" ] || [ "$rust_failed" != 0 ] || failures+=("cargo-test: did not run to its end")
 [ -z "${maven_status-}" ] || [ "$java_failed" != 0 ] || failures+=("maven: a check failed, see build/log/maven.log")
 
@@ -105,7 +116,7 @@ printf '\n'
     [ ${#skips[@]} = 0 ] || printf '%s\n' "${skips[@]}"
 } | sed 's/&#10;/ /g; s/&quot;/"/g; s/&lt;/</g; s/&gt;/>/g; s/&apos;/'\''/g; s/&amp;/\&/g; s/^/skipped: /'
 [ ${#failures[@]} = 0 ] || printf 'failed: %s\n' "${failures[@]}"
-passed=$((rust_passed + java_passed + vm_passed + checks))
-failed=$((rust_failed + java_failed + vm_failed + ${#failures[@]}))
-printf '%d passed, %d failed, %d skipped\n' $passed $failed $((rust_skipped + java_skipped + vm_skipped + ${#skips[@]}))
+passed=$((rust_passed + java_passed + vm_passed + api_passed + checks))
+failed=$((rust_failed + java_failed + vm_failed + api_failed + ${#failures[@]}))
+printf '%d passed, %d failed, %d skipped\n' $passed $failed $((rust_skipped + java_skipped + vm_skipped + api_skipped + ${#skips[@]}))
 [ $failed = 0 ] && [ $passed -gt 0 ]

@@ -349,7 +349,7 @@ pub fn plant(tree: &Path) -> io::Result<()> {
         ("w", 0, 0o700),
         ("u/work", 1000, 0o755),
         ("u/home", 0, 0o755),
-        ("u/home/sandbox", 1000, 0o755),
+        ("u/home/sandbox", 1000, 0o700),
     ] {
         let path = tree.join(path);
         std::fs::create_dir_all(&path)?;

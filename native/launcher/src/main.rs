@@ -171,7 +171,9 @@ fn begin(options: &Options, signals: OwnedFd) -> Result<server::Parts> {
     let agent = host::seal_agent(&options.agent)?;
     let own = std::env::current_exe().doing(|| "find this program".into())?;
     let (program, agent_program) = (upgrade::Program::remember(&own)?, upgrade::Program::remember(&options.agent)?);
-    let template = caisson_template::build_host(&options.state.join("template")).map_err(|e| {
+    let sudo = std::fs::read(&options.agent).doing(|| format!("read {}", options.agent.display()))?;
+    let tools = [caisson_template::Tool { name: "sudo", content: &sudo }];
+    let template = caisson_template::build_host_with(&options.state.join("template"), &tools).map_err(|e| {
         Error::new(wire::ErrorKind::ErrorNotSupported, format!("the host template cannot be made: {e}"))
     })?;
     let cgroups = Arc::new(cgroup::Cgroups::open()?);

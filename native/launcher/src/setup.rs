@@ -177,10 +177,8 @@ fn devices(plan: &Plan) -> Step<[OwnedFd; 2]> {
 }
 
 fn proc(plan: &Plan) -> Step<()> {
-    let agent = CString::new(AGENT_ID.to_string()).unwrap_or_default();
     let mounted = sys::NewFs::open(c"proc")
         .and_then(|fs| fs.set(c"hidepid", c"invisible"))
-        .and_then(|fs| fs.set(c"gid", &agent))
         .and_then(|fs| fs.mount(sys::ATTR_NOSUID | sys::ATTR_NODEV | sys::ATTR_NOEXEC))
         .and_then(|mount| sys::attach_mount(mount.as_fd(), &inside("proc")));
     step(mounted, "mount /proc (in a container its own /proc must not be masked)")?;
@@ -317,10 +315,12 @@ pub fn permitted() -> io::Result<u64> {
 /// Gives up everything but the agent's few capabilities, for this and for whatever is executed.
 pub fn drop_privileges() -> Step<()> {
     use rustix::process::{Gid, Uid};
-    const NOROOT_AND_NO_SETUID_FIXUP_LOCKED: u64 = 0b1111;
+    // Root inside is nobody special, for good; capabilities survive the change to the agent's uid, and from then on a
+    // process that gives up uid 0 loses them.
+    const NOROOT_LOCKED_AND_KEEP_CAPS: u64 = 0b1_0011;
     const SETPCAP: u64 = 1 << 8;
     let last = u64::from(last_capability());
-    step(sys::prctl(libc::PR_SET_SECUREBITS, NOROOT_AND_NO_SETUID_FIXUP_LOCKED, 0), "set secure bits")?;
+    step(sys::prctl(libc::PR_SET_SECUREBITS, NOROOT_LOCKED_AND_KEEP_CAPS, 0), "set secure bits")?;
     step(rustix::thread::set_thread_groups(&[]), "clear the groups")?;
     let (uid, gid) = (Uid::from_raw(AGENT_ID), Gid::from_raw(AGENT_ID));
     step(rustix::thread::set_thread_res_gid(gid, gid, gid), "take the agent's gid")?;

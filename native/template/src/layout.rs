@@ -38,7 +38,7 @@ const DIRECTORIES: [(&str, u32, u32); 26] = [
     ("srv", 0o755, 0),
     ("etc", 0o755, 0),
     ("home", 0o755, 0),
-    ("home/sandbox", 0o755, USER_ID),
+    ("home/sandbox", 0o700, USER_ID),
     ("work", 0o755, USER_ID),
 ];
 

@@ -116,7 +116,7 @@ fn lays_out_links_mount_points_and_homes() {
     assert!(!holds(&template, "lib32"));
     assert_eq!(target(&template, "var/run"), Path::new("/run"));
     for (path, permissions) in
-        [("", 0o755), ("tmp", 0o1777), ("var/tmp", 0o1777), ("root", 0o700), ("work", 0o755), ("home/sandbox", 0o755)]
+        [("", 0o755), ("tmp", 0o1777), ("var/tmp", 0o1777), ("root", 0o700), ("work", 0o755), ("home/sandbox", 0o700)]
     {
         assert_eq!(mode(&template, path), permissions, "{path}");
     }

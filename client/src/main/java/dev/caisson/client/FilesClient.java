@@ -64,8 +64,7 @@ public final class FilesClient {
      *
      * @param length at least 1 byte; negative: to the end
      */
-    public long read(
-            String sandbox, String path, long offset, long length, OutputStream target) {
+    public long read(String sandbox, String path, long offset, long length, OutputStream target) {
         Call call = call(Call.get(files(sandbox)), path);
         if (offset > 0 || length >= 0) {
             String last = length < 0 ? "" : Long.toString(offset + length - 1);

@@ -36,6 +36,7 @@ final class Box {
     private volatile Map<String, String> env = Map.of();
     private volatile @Nullable EndReason wanted;
 
+    private int attached; // guarded by lock
     private final AtomicInteger users = new AtomicInteger();
     private volatile Instant lastUse;
 
@@ -46,6 +47,11 @@ final class Box {
         this.version = version;
         this.state = doc.state;
         this.lastUse = now;
+    }
+
+    /** How often this server has connected to it before; under the lock. */
+    int attaching() {
+        return attached++;
     }
 
     /** A copy of the document to change; under the lock. */

@@ -31,7 +31,7 @@ final class Deliveries implements AutoCloseable {
     private static final int BATCH = 50;
     private static final Duration LEASE = Duration.ofMinutes(1);
     private static final long POLL_MILLIS = 1000;
-    private static final long COALESCE_MILLIS = 20;
+    private static final long COALESCE_MILLIS = 100;
 
     private final Ledger ledger;
     private final Vault vault;

@@ -5,6 +5,7 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Tier;
 import dev.caisson.core.Engine;
 import dev.caisson.v1.TierJson;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -24,9 +25,13 @@ import org.slf4j.LoggerFactory;
 public final class EngineRack implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(EngineRack.class);
     private static final long RETRY_MILLIS = 200;
+    private static final long AGAIN_MILLIS = 50;
 
     private final List<Slot> slots;
     private final List<TierJson> missing;
+    /** An engine that is not back after that is gone, and with it all that it had. */
+    static final Duration PATIENCE = Duration.ofSeconds(15);
+
     private final Map<Tier, Engine> open = new ConcurrentHashMap<>();
     private volatile Consumer<Engine> reopened = engine -> {};
     private volatile boolean closed;
@@ -112,6 +117,32 @@ public final class EngineRack implements AutoCloseable {
     /** The one of a tier that is there. */
     Optional<Engine> of(Tier tier) {
         return Optional.ofNullable(open.get(tier));
+    }
+
+    /** The one of a tier; waits for one that went away. */
+    Optional<Engine> await(Tier tier, Duration longest) {
+        long until = System.nanoTime() + longest.toNanos();
+        Optional<Engine> engine = of(tier);
+        while (engine.isEmpty() && System.nanoTime() < until) {
+            pause();
+            engine = of(tier);
+        }
+        return engine;
+    }
+
+    /**
+     * As long as an engine is given before it is asked again.
+     *
+     * @throws CaissonException {@link ErrorCode#CANCELLED} when interrupted
+     */
+    void pause() {
+        try {
+            TimeUnit.MILLISECONDS.sleep(AGAIN_MILLIS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw CaissonException.of(
+                    ErrorCode.CANCELLED, "Interrupted while an engine was away.", e);
+        }
     }
 
     /**

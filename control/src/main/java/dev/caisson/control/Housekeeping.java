@@ -107,10 +107,6 @@ final class Housekeeping {
         parts.ledger()
                 .read(tx -> tx.list(Kind.RUN, expired))
                 .forEach(row -> runs.remove(RunDoc.of(row)));
-        Instant old = now.minus(parts.config().eventsKept());
-        parts.ledger()
-                .read(tx -> tx.list(Kind.TENANT, Query.ALL))
-                .forEach(tenant -> parts.ledger().write(tx -> tx.trimEvents(tenant.id(), old)));
     }
 
     private void sandboxes(Instant now) {

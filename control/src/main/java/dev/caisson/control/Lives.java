@@ -5,6 +5,7 @@ import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.api.Limits;
+import dev.caisson.api.Tier;
 import dev.caisson.core.Engine;
 import dev.caisson.core.EngineRequest;
 import dev.caisson.core.EngineSandbox;
@@ -18,7 +19,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -39,7 +39,6 @@ final class Lives {
 
     private final Parts parts;
     private final String bootId;
-    private final AtomicLong attached = new AtomicLong();
     private volatile Detached detached = box -> {};
 
     /** Told of a sandbox whose engine went away; decides whether it lives. */
@@ -56,10 +55,10 @@ final class Lives {
         detached = listener;
     }
 
-    /** Above every epoch that was said to any sandbox before, by this or an earlier server. */
-    long nextEpoch() {
-        return parts.ledger().store().epoch() * EPOCHS_PER_START
-                + attached.getAndIncrement() % EPOCHS_PER_START;
+    /** Above every epoch that was said to this sandbox before, by this or an earlier server. */
+    private long nextEpoch(Box box) {
+        long count = Math.min(box.attaching(), EPOCHS_PER_START - 1);
+        return parts.ledger().store().epoch() * EPOCHS_PER_START + count;
     }
 
     // ---- beginning
@@ -177,7 +176,13 @@ final class Lives {
             Limits limits,
             String disk,
             List<VolumeMount> mounts) {
-        HostedSandbox hosted = hosted(box, doc, engine, limits, Optional.of(disk), mounts);
+        HostedSandbox hosted;
+        try {
+            hosted = hosted(box, doc, engine, limits, Optional.of(disk), mounts);
+        } catch (CaissonException e) {
+            clear(box);
+            throw e;
+        }
         box.hosted(hosted);
         doc.degraded = hosted.degraded();
         box.tracker(parts.meter().track(box.tenant, box.id, doc.session));
@@ -202,7 +207,7 @@ final class Lives {
                         disk,
                         mounts,
                         doc.root),
-                new HostedSandbox.HostedSettings(nextEpoch(), Map.of(), doc.allowDegraded, limits),
+                new HostedSandbox.HostedSettings(nextEpoch(box), Map.of(), doc.allowDegraded, limits),
                 new Listener(box, doc.session));
     }
 
@@ -213,7 +218,7 @@ final class Lives {
                 HostedSandbox.attach(
                         engine,
                         box.id,
-                        nextEpoch(),
+                        nextEpoch(box),
                         new HostedSandbox.HostedSettings(
                                 0, Map.of(), doc.allowDegraded, Orders.limits(doc.limits)),
                         new Listener(box, doc.session));
@@ -253,6 +258,7 @@ final class Lives {
         if (hosted != null) {
             hosted.destroy(EndReason.ENGINE_FAILED);
         }
+        clearSoon(box); // the engine may have made it, and its word got lost
         try {
             SandboxDoc doc = box.draft();
             over(box, doc, EndReason.ENGINE_FAILED, cause.message(), null);
@@ -302,11 +308,62 @@ final class Lives {
                 save(box, ending, tx -> {});
             }
             HostedSandbox hosted = box.hostedOrNull();
-            EngineSandbox.Ended ended = hosted == null ? null : hosted.destroy(reason);
-            finish(box, reason, ended, caller);
+            finish(box, reason, hosted == null ? null : destroy(box, hosted, reason), caller);
         } finally {
             box.lock.unlock();
         }
+    }
+
+    /**
+     * Ends its session; everything is dead when this returns. An engine that broke off before its
+     * word came may be an upgraded one, where the sandbox lives on: then it is asked once more.
+     */
+    EngineSandbox.Ended destroy(Box box, HostedSandbox hosted, EndReason reason) {
+        EngineSandbox.Ended ended = hosted.destroy(reason);
+        return ended.reason() == EndReason.LOST ? clear(box).orElse(ended) : ended;
+    }
+
+    /** Ends what the engine may still have of it; waits for an engine that is away. */
+    private Optional<EngineSandbox.Ended> clear(Box box) {
+        Instant until = parts.ledger().now().plus(EngineRack.PATIENCE);
+        Tier tier = Tier.of(box.doc().tier);
+        while (true) {
+            Optional<Engine> engine = parts.engines().await(tier, EngineRack.PATIENCE);
+            try {
+                if (engine.isEmpty() || !has(engine.get(), box.id)) {
+                    return Optional.empty();
+                }
+                EngineSandbox.Ended ended = engine.get().attach(box.id).destroy();
+                if (ended.reason() != EndReason.LOST) {
+                    return Optional.of(ended);
+                }
+            } catch (CaissonException e) {
+                // It broke off once more, or it is not yet known that it did.
+                if (parts.ledger().now().isAfter(until)) {
+                    throw e;
+                }
+            }
+            parts.engines().pause();
+        }
+    }
+
+    private static boolean has(Engine engine, String sandbox) {
+        return engine.list().stream().anyMatch(one -> one.sandbox().equals(sandbox));
+    }
+
+    private void clearSoon(Box box) {
+        Thread.ofVirtual()
+                .name("caisson-clear-" + box.id)
+                .start(() -> {
+                    try {
+                        clear(box);
+                    } catch (CaissonException e) {
+                        LOG.atWarn()
+                                .addKeyValue("sandbox", box.id)
+                                .addKeyValue("cause", e.message())
+                                .log("what failed to start could not be ended; its lease will");
+                    }
+                });
     }
 
     /** Under the lock: everything is dead, the rest is writing. */
@@ -369,6 +426,9 @@ final class Lives {
                         parts.ledger().event(tx, caller, type, doc.subject(), why.value(), data);
                     }
                 });
+        if (ended == null && tracker != null) {
+            parts.meter().forget(doc.session);
+        }
         gone(box, doc);
     }
 

@@ -15,6 +15,7 @@ record Parts(
         EngineRack engines,
         Policies policies,
         Quotas quotas,
+        KeptDisks disks,
         Approvals approvals,
         Meter meter,
         Boxes boxes,

@@ -98,7 +98,7 @@ final class Pauses {
         // The disk is safe: the session may end. Its row says so first, so that its end is no
         // surprise.
         lives.save(box, paused, tx -> {});
-        EngineSandbox.Ended ended = hosted.destroy(EndReason.DELETED);
+        EngineSandbox.Ended ended = lives.destroy(box, hosted, EndReason.DELETED);
         box.execs.values().forEach(exec -> exec.sandboxOver(EndReason.DELETED, 2000));
         box.hosted(null);
         box.tracker(null);

@@ -11,7 +11,6 @@ import dev.caisson.core.HostedSandbox;
 import dev.caisson.core.KnownExec;
 import dev.caisson.core.Position;
 import dev.caisson.v1.Json;
-import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -19,7 +18,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,7 +31,6 @@ import tools.jackson.core.type.TypeReference;
  */
 final class Recovery {
     private static final Logger LOG = LoggerFactory.getLogger(Recovery.class);
-    private static final Duration PATIENCE = Duration.ofSeconds(15);
 
     private final Parts parts;
     private final Lives lives;
@@ -65,6 +62,7 @@ final class Recovery {
         }
         living.forEach(this::reap);
         disks();
+        keptDisks();
         runs();
     }
 
@@ -354,6 +352,14 @@ final class Recovery {
         }
     }
 
+    private void keptDisks() {
+        Query mine = Query.ALL.withNode(parts.node());
+        parts.ledger().read(tx -> tx.list(Kind.SNAPSHOT, mine)).forEach(row ->
+                parts.disks().adopt(row.id(), row.tenant(), SnapshotDoc.of(row).bytes));
+        parts.ledger().read(tx -> tx.list(Kind.VOLUME, mine)).forEach(row ->
+                parts.disks().adopt(row.id(), row.tenant(), VolumeDoc.of(row).diskBytes));
+    }
+
     private void snapshot(Engine engine, String id, Set<String> wanted) {
         Optional<Row> row = parts.ledger().read(tx -> tx.find(Kind.SNAPSHOT, id));
         boolean half =
@@ -399,11 +405,18 @@ final class Recovery {
                     RunDoc doc = RunDoc.of(row);
                     Optional<Box> box =
                             doc.sandbox == null ? byRun(doc.id) : parts.boxes().of(doc.sandbox);
-                    Optional<RunningExec> exec =
-                            box.flatMap(
-                                    there -> Optional.ofNullable(doc.exec).map(there.execs::get));
-                    runs.recover(doc, box, exec);
+                    runs.recover(doc, box, box.flatMap(there -> execOf(doc, there)));
                 });
+    }
+
+    /** The exec that a run waits for; it may have been started and not yet written down there. */
+    private static Optional<RunningExec> execOf(RunDoc run, Box box) {
+        if (run.exec != null) {
+            return Optional.ofNullable(box.execs.get(run.exec));
+        }
+        return box.execs.values().stream()
+                .filter(exec -> run.id.equals(exec.doc().run))
+                .findFirst();
     }
 
     private Optional<Box> byRun(String run) {
@@ -426,7 +439,8 @@ final class Recovery {
     }
 
     private void reattach(Box box) {
-        Optional<Engine> engine = await(Tier.of(box.doc().tier));
+        Optional<Engine> engine =
+                parts.engines().await(Tier.of(box.doc().tier), EngineRack.PATIENCE);
         box.lock.lock();
         try {
             if (box.doc().over() || "disk".equals(box.doc().pauseMode)) {
@@ -458,20 +472,5 @@ final class Recovery {
         } finally {
             box.lock.unlock();
         }
-    }
-
-    private Optional<Engine> await(Tier tier) {
-        Instant until = parts.ledger().now().plus(PATIENCE);
-        Optional<Engine> engine = parts.engines().of(tier);
-        while (engine.isEmpty() && parts.ledger().now().isBefore(until)) {
-            try {
-                TimeUnit.MILLISECONDS.sleep(50);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                return Optional.empty();
-            }
-            engine = parts.engines().of(tier);
-        }
-        return engine;
     }
 }

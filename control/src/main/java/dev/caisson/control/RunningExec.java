@@ -298,7 +298,8 @@ final class RunningExec implements ExecSink {
                         .addKeyValue("exec", id)
                         .addKeyValue("cause", e.message())
                         .log("the end of an exec cannot be written, trying again");
-                if (!e.code().retryable() && !pause()) {
+                // A full disk is no reason to ask it as fast as one can.
+                if (!pause() && !e.code().retryable()) {
                     break;
                 }
             }

@@ -228,7 +228,9 @@ final class Runs implements RunService {
             LOG.atError().setCause(e).addKeyValue("run", run.doc.id).log("a run failed");
             failed(run, CaissonException.of(ErrorCode.INTERNAL, "The run failed: " + e, e));
         } finally {
-            if (box != null) {
+            if (box == null) {
+                over(run); // nothing was made that could be ended; who waits is told all the same
+            } else {
                 end(run, box);
             }
         }
@@ -364,6 +366,7 @@ final class Runs implements RunService {
             for (ResultFile file : box.hosted().files().collect(target, cap)) {
                 forms.add(Forms.file(file, run.inline ? inline(target, file) : null));
             }
+            Trees.sync(target); // the end of the run tells of them
             return forms;
         } catch (IOException e) {
             throw CaissonException.of(
@@ -437,7 +440,7 @@ final class Runs implements RunService {
 
     // ---- recovery
 
-    /** Goes on with a run whose exec was found again; any other is lost. */
+    /** Goes on with a run whose exec was found again, or had just ended; any other is lost. */
     void recover(RunDoc doc, Optional<Box> box, Optional<RunningExec> exec) {
         Live run = new Live(doc);
         live.put(doc.id, run);
@@ -449,7 +452,7 @@ final class Runs implements RunService {
                             run.exec.complete(exec.get().id);
                             finish(run, box.get(), exec.get().end().join());
                         } else {
-                            lost(run);
+                            finishOrLose(run, box);
                         }
                     } catch (CaissonException e) {
                         failed(run, e);
@@ -460,12 +463,22 @@ final class Runs implements RunService {
                 });
     }
 
-    private void lost(Live run) {
+    private void finishOrLose(Live run, Optional<Box> box) {
         Optional<ExecDoc> ended =
                 Optional.ofNullable(run.doc.exec)
                         .flatMap(id -> parts.ledger().read(tx -> tx.find(Kind.EXEC, id)))
                         .map(ExecDoc::of)
                         .filter(ExecDoc::over);
+        if (box.isPresent() && ended.isPresent()) {
+            // The server died between the end of the exec and that of the run: all is still there.
+            run.exec.complete(ended.get().id);
+            finish(run, box.get(), ended.get());
+        } else {
+            lost(run, ended);
+        }
+    }
+
+    private void lost(Live run, Optional<ExecDoc> ended) {
         if (ended.isPresent() && ended.get().result != null) {
             // It ended, and the server before its files were collected: the output is all there is.
             run.doc.collect = false;

@@ -25,6 +25,9 @@ import org.jspecify.annotations.Nullable;
 
 /** The service over a store and engines, both of which it closes. */
 public final class Service implements Control {
+    private static final Duration USAGE_KEPT = Duration.ofDays(400);
+    private static final Duration OTHERS_SEE_IT = Duration.ofSeconds(2);
+    private static final long HOUR = 3600;
     private static final List<String> FEATURES =
             List.of(
                     "runs",
@@ -88,6 +91,7 @@ public final class Service implements Control {
                         engines,
                         policies,
                         quotas,
+                        new KeptDisks(quotas),
                         new Approvals(ledger, cursors),
                         meter,
                         new Boxes(ledger),
@@ -123,13 +127,17 @@ public final class Service implements Control {
                                 config.webhooks().timeout(),
                                 (SSLSocketFactory) SSLSocketFactory.getDefault()));
         tokens = new Tokens(ledger, directory, config.tokens());
-        tenants =
-                new Tenants(
+        Erasure erasure =
+                new Erasure(
                         ledger,
-                        cursors,
                         directory,
-                        new Erasure(ledger, directory, this::erase, keys::forget, Duration.ZERO),
-                        tenant -> {});
+                        this::erase,
+                        () -> {
+                            keys.forget();
+                            policies.forget();
+                        },
+                        store.engine().equals("postgresql") ? OTHERS_SEE_IT : Duration.ZERO);
+        tenants = new Tenants(ledger, cursors, directory, erasure, quotas::changed);
         Recovery recovery = new Recovery(parts, lives, execs, runs, bootId);
         lives.onDetached(recovery::detached);
         answers.start();
@@ -139,6 +147,16 @@ public final class Service implements Control {
         deliveries.start();
         Housekeeping housekeeping = new Housekeeping(parts, runs);
         housekeeping.start();
+        housekeeping.every(
+                HOUR,
+                "purge",
+                () -> {
+                    answers.purge();
+                    parts.approvals().purge(ledger.now().minus(config.endedKept()));
+                    events.trim(ledger.now().minus(config.eventsKept()));
+                    erasure.purge(ledger.now().minus(USAGE_KEPT));
+                });
+        Thread.ofVirtual().name("caisson-erasure").start(erasure::resume);
         housekeeping.every(1, "approvals", () -> parts.approvals().expire(ledger.now()));
     }
 
@@ -338,10 +356,16 @@ public final class Service implements Control {
         sandboxRows.forEach(
                 row -> Trees.delete(parts.config().data().resolve("output").resolve(row.id())));
         List<Row> saved = rows(Kind.SNAPSHOT, tenant);
-        saved.forEach(row -> drop(engine -> engine.dropSnapshot(row.id())));
+        saved.forEach(row -> {
+            drop(engine -> engine.dropSnapshot(row.id()));
+            parts.disks().release(row.id());
+        });
         erased.put("snapshots", (long) saved.size());
         List<Row> disks = rows(Kind.VOLUME, tenant);
-        disks.forEach(row -> drop(engine -> engine.dropVolume(row.id())));
+        disks.forEach(row -> {
+            drop(engine -> engine.dropVolume(row.id()));
+            parts.disks().release(row.id());
+        });
         erased.put("volumes", (long) disks.size());
         List<Row> results = rows(Kind.RUN, tenant);
         results.forEach(row -> runs.remove(RunDoc.of(row)));
@@ -384,7 +408,7 @@ public final class Service implements Control {
                             .event(
                                     tx,
                                     EventType.SERVER_STOPPED,
-                                    Ledger.Subject.tenant(tx.meta("home").orElse("default")),
+                                    Ledger.Subject.tenant(tx.meta(Directory.HOME).orElse("default")),
                                     "",
                                     Map.of("node", parts.node()));
                     return null;
@@ -396,6 +420,7 @@ public final class Service implements Control {
     public void close() {
         draining = true;
         deliveries.close();
+        parts.meter().flush();
         parts.timers().shutdownNow();
         try {
             parts.timers().awaitTermination(5, TimeUnit.SECONDS);

@@ -55,8 +55,11 @@ final class Snapshots implements SnapshotService {
             SnapshotDoc doc = intent(box, name, labels);
             EngineSandbox.Saved saved;
             try {
+                long used = box.hosted().engine().observe().disk().bytes();
+                parts.disks().keep(doc.id, doc.tenant, used);
                 saved = box.hosted().engine().save(doc.id);
             } catch (CaissonException e) {
+                parts.disks().release(doc.id);
                 parts.ledger().write(tx -> tx.delete(Kind.SNAPSHOT, doc.id));
                 throw e;
             }
@@ -168,6 +171,7 @@ final class Snapshots implements SnapshotService {
                     }
                     return null;
                 });
+        parts.disks().release(doc.id);
         // What a crash leaves here is a disk without a row: the next start drops it.
         parts.engines().of(Tier.of(doc.tier)).ifPresent(engine -> engine.dropSnapshot(doc.id));
     }

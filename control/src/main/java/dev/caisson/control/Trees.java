@@ -6,12 +6,15 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.List;
 import java.util.stream.Stream;
@@ -31,6 +34,30 @@ final class Trees {
                     "The file '" + Boxes.shown(relative) + "' is not kept any more.");
         }
         return Files.newInputStream(file, LinkOption.NOFOLLOW_LINKS);
+    }
+
+    /** Makes a folder with all in it, and its own name, durable. */
+    static void sync(Path folder) throws IOException {
+        try (Stream<Path> tree = Files.walk(folder)) {
+            for (Path path : (Iterable<Path>) tree::iterator) {
+                if (Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)
+                        || Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
+                    force(path);
+                }
+            }
+        }
+        Path above = folder.getParent();
+        if (above != null) {
+            force(above);
+        }
+    }
+
+    private static void force(Path path) throws IOException {
+        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
+            channel.force(true);
+        } catch (AccessDeniedException e) {
+            // Came without permissions: nobody can ask for its bytes either.
+        }
     }
 
     /** Removes a folder with all in it; nothing when it is not there. */

@@ -83,8 +83,10 @@ final class Volumes implements VolumeService {
 
     private void make(Caller caller, VolumeDoc doc) {
         try {
+            parts.disks().keep(doc.id, doc.tenant, doc.diskBytes);
             engine().makeVolume(doc.id, ByteSize.of(doc.diskBytes), doc.inodes);
         } catch (CaissonException e) {
+            parts.disks().release(doc.id);
             parts.ledger().write(tx -> tx.delete(Kind.VOLUME, doc.id));
             throw e;
         }
@@ -201,6 +203,7 @@ final class Volumes implements VolumeService {
         Row deleting = doc.row(version, parts.node());
         parts.ledger().write(tx -> tx.update(Kind.VOLUME, deleting));
         engine().dropVolume(doc.id);
+        parts.disks().release(doc.id);
         parts.ledger()
                 .write(tx -> {
                     tx.delete(Kind.VOLUME, doc.id);

@@ -4,6 +4,7 @@ import static dev.caisson.control.Fixture.refused;
 import static dev.caisson.control.Fixture.request;
 import static dev.caisson.control.Fixture.text;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
@@ -12,6 +13,7 @@ import dev.caisson.v1.KeyRequest;
 import dev.caisson.v1.PolicyJson;
 import dev.caisson.v1.RotateRequest;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ExecutorService;
@@ -208,11 +210,16 @@ final class KeysTest {
             keys.authenticate(text(first));
             fixture.clock.advance(Duration.ofSeconds(1));
         }
-        Row row = fixture.store.read(tx -> tx.find(Kind.KEY, first.id()).orElseThrow());
-        assertThat(row.version()).isEqualTo(2);
+        await().until(() -> version(first.id()) == 2);
         fixture.clock.advance(Duration.ofSeconds(11));
         Caller admin = keys.authenticate(text(first));
-        assertThat(keys.find(admin, first.id()).lastUsedAt()).isEqualTo(fixture.ledger.now());
+        Instant now = fixture.ledger.now();
+        await().until(() -> now.equals(keys.find(admin, first.id()).lastUsedAt()));
+        assertThat(version(first.id())).isEqualTo(3);
+    }
+
+    private long version(String id) {
+        return fixture.store.read(tx -> tx.find(Kind.KEY, id).orElseThrow()).version();
     }
 
     @Test

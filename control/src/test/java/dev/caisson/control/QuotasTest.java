@@ -2,6 +2,7 @@ package dev.caisson.control;
 
 import static dev.caisson.control.Fixture.refused;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import dev.caisson.api.ByteSize;
 import dev.caisson.api.CaissonException;
@@ -203,10 +204,10 @@ final class QuotasTest {
         for (int i = 0; i < 20; i++) {
             exceeded("sandboxes", () -> quotas.take(tenant, LIMITS));
         }
-        assertThat(Collections.frequency(fixture.types(tenant), "quota.exceeded")).isEqualTo(1);
+        await().until(() -> Collections.frequency(fixture.types(tenant), "quota.exceeded") == 1);
         fixture.clock.advance(Duration.ofSeconds(1));
         exceeded("sandboxes", () -> quotas.take(tenant, LIMITS));
-        assertThat(Collections.frequency(fixture.types(tenant), "quota.exceeded")).isEqualTo(2);
+        await().until(() -> Collections.frequency(fixture.types(tenant), "quota.exceeded") == 2);
     }
 
     @Test

@@ -13,7 +13,8 @@ import java.util.Map;
 final class StartMessage {
     private static final Map<String, String> BASE_ENV =
             Map.of(
-                    "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                    "PATH",
+                            "/opt/caisson/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
                     "LANG", "C.UTF-8");
     private static final String HOME = "/home/sandbox";
     private static final String TERMINAL = "xterm-256color";

@@ -5,6 +5,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.eclipse.jetty.io.Connection;
+import org.eclipse.jetty.io.ssl.SslConnection;
 import org.eclipse.jetty.server.Request;
 
 /**
@@ -14,6 +15,8 @@ import org.eclipse.jetty.server.Request;
 final class Connections implements Connection.Listener {
     private final long headNanos;
     private final Map<Connection, State> states = new ConcurrentHashMap<>();
+    // TLS is a connection below another one and does not count.
+    private final AtomicInteger count = new AtomicInteger();
 
     /** What is known of a connection. */
     private static final class State {
@@ -29,15 +32,21 @@ final class Connections implements Connection.Listener {
     @Override
     public void onOpened(Connection connection) {
         states.put(connection, new State());
+        if (!(connection instanceof SslConnection)) {
+            count.incrementAndGet();
+        }
     }
 
     @Override
     public void onClosed(Connection connection) {
-        states.remove(connection);
+        boolean known = states.remove(connection) != null;
+        if (known && !(connection instanceof SslConnection)) {
+            count.decrementAndGet();
+        }
     }
 
     int count() {
-        return states.size();
+        return count.get();
     }
 
     void busy(Request request, boolean busy) {
@@ -59,7 +68,11 @@ final class Connections implements Connection.Listener {
     void sweep() {
         long now = System.nanoTime();
         states.forEach((connection, state) -> {
-            if (state.busy.get() == 0 && http1(connection)) {
+            if (connection instanceof SslConnection tls) {
+                if (now - state.since > headNanos && !greeted(tls)) {
+                    tls.getEndPoint().close();
+                }
+            } else if (state.busy.get() == 0 && http1(connection)) {
                 if (connection.getBytesIn() == state.bytesWhenQuiet) {
                     state.since = now;
                 } else if (now - state.since > headNanos) {
@@ -67,6 +80,11 @@ final class Connections implements Connection.Listener {
                 }
             }
         });
+    }
+
+    /** Whether the handshake is over; until then the session has no protocol. */
+    private static boolean greeted(SslConnection tls) {
+        return !tls.getSSLEngine().getSession().getProtocol().equals("NONE");
     }
 
     private static boolean http1(Connection connection) {

@@ -3,6 +3,7 @@ package dev.caisson.server;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.v1.ErrorJson;
+import java.io.InterruptedIOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -18,21 +19,45 @@ final class Failures {
 
     /** What the client is told; what it is not told is logged under the request's id. */
     static Refusal refusal(Throwable thrown, String requestId) {
-        Refusal refusal =
-                switch (thrown) {
-                    case Refusal known -> known;
-                    case CaissonException known -> Refusal.of(known);
-                    case ClientGone gone ->
-                            new Refusal(
-                                    400,
-                                    CaissonException.invalid(
-                                            "body", "The body of the request ended early."));
-                    default -> unexpected(thrown, requestId);
-                };
+        Refusal refusal = client(thrown);
+        if (refusal == null) {
+            refusal =
+                    thrown instanceof CaissonException known
+                            ? Refusal.of(known)
+                            : unexpected(thrown, requestId);
+        }
         if (refusal.error().code() == ErrorCode.INTERNAL && thrown instanceof CaissonException) {
             log(thrown, requestId);
         }
         return retryAfter(refusal);
+    }
+
+    /** What the client did, or this server's end, even where it was wrapped on its way up. */
+    private static @Nullable Refusal client(Throwable thrown) {
+        Throwable at = thrown;
+        for (int depth = 0; at != null && depth < 8; depth++, at = at.getCause()) {
+            switch (at) {
+                case Refusal known -> {
+                    return known;
+                }
+                case ClientGone _ -> {
+                    return new Refusal(
+                            400,
+                            CaissonException.invalid(
+                                    "body", "The body of the request ended early."));
+                }
+                case InterruptedException _, InterruptedIOException _ -> {
+                    return Refusal.of(
+                            CaissonException.of(
+                                    ErrorCode.NO_CAPACITY,
+                                    "The request was cut: the server is being stopped."));
+                }
+                default -> {
+                    // Its cause may tell.
+                }
+            }
+        }
+        return null;
     }
 
     private static Refusal unexpected(Throwable thrown, String requestId) {

@@ -128,7 +128,7 @@ final class FileRoutes {
             throws IOException {
         FileJson file = files.stat(caller, sandbox, path);
         x.waitsLong();
-        if (!file.type().equals("file")) {
+        if (!file.type().equals("regular")) {
             // What is read through a link, or refused, is the sandbox's to say.
             Downloads.head(x, path, "application/octet-stream");
             files.read(caller, sandbox, path, 0, -1, x.output());

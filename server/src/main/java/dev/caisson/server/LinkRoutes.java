@@ -41,10 +41,12 @@ final class LinkRoutes {
     List<Route> routes() {
         return List.of(
                 Route.post("/v1/sandboxes/{sandbox}/files/links")
-                        .scope("files:read")
+                        .scope(Route.ANY)
                         .takes(Forms.LinkRequest.class)
                         .gives(201, LinkJson.class)
-                        .doc("A link to one file, to read or to write it without a key.")
+                        .doc(
+                                "A link to one file without a key; files:read or files:write, as it"
+                                        + " is for.")
                         .does(this::make),
                 Route.get("/v1/links/{token}")
                         .scope(Route.OPEN)

@@ -1,6 +1,7 @@
 package dev.caisson.server;
 
 import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Optional;
@@ -39,6 +40,9 @@ final class Streams {
      * @param atOnce the head of the answer is sent before the first object comes
      */
     Answer stream(Exchange exchange, boolean atOnce, Teller teller) throws IOException {
+        if (exchange.request.getMethod().equals("HEAD")) {
+            throw new Refusal(405, ErrorCode.INVALID, "A stream has no HEAD.").with("Allow", "GET");
+        }
         try (ItemStream stream = new ItemStream(exchange)) {
             metrics.streamOpened();
             if (atOnce) {

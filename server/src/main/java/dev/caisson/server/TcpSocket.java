@@ -48,6 +48,10 @@ final class TcpSocket extends Socket {
         }
         try {
             Tunnel dialled = tunnel.get();
+            if (bytes.length == 0) {
+                dialled.output().close(); // end of file, while the other direction goes on
+                return;
+            }
             dialled.output().write(bytes);
             dialled.output().flush();
         } catch (ExecutionException e) {

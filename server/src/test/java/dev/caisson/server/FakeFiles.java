@@ -36,7 +36,7 @@ final class FakeFiles implements FileService {
         if (path.equals("/work")) {
             return json(path, "directory", 0);
         }
-        return json(path, "file", content(path).length);
+        return json(path, "regular", content(path).length);
     }
 
     private static FileJson json(String path, String type, long size) {
@@ -52,7 +52,7 @@ final class FakeFiles implements FileService {
 
     @Override
     public List<FileJson> list(Caller caller, String sandbox, String path, boolean recursive) {
-        return contents.keySet().stream().map(name -> json(name, "file", 1)).toList();
+        return contents.keySet().stream().map(name -> json(name, "regular", 1)).toList();
     }
 
     @Override
@@ -116,6 +116,6 @@ final class FakeFiles implements FileService {
     public void watch(Caller caller, String sandbox, String path, boolean recursive, WatchSink sink)
             throws IOException {
         sink.accept(new WatchJson("1", Instant.EPOCH, "ready", null, null));
-        sink.accept(new WatchJson("2", Instant.EPOCH, "created", "a", "file"));
+        sink.accept(new WatchJson("2", Instant.EPOCH, "created", "a", "regular"));
     }
 }

@@ -2,6 +2,7 @@ package dev.caisson.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.control.Role;
@@ -185,6 +186,7 @@ class OperationsTest {
                             HttpResponse.BodyHandlers.ofString());
             assertThat(answer.version()).isEqualTo(HttpClient.Version.HTTP_2);
             assertThat(answer.statusCode()).isEqualTo(200);
+            assertThat(server.api.connections()).isEqualTo(1);
             assertThat(answer.headers().firstValue("Strict-Transport-Security")).isPresent();
             Thread.sleep(1100);
             KeyStore second = pem(certificate, key);
@@ -198,6 +200,25 @@ class OperationsTest {
                                 HttpResponse.BodyHandlers.ofString());
                 assertThat(again.statusCode()).isEqualTo(200);
             }
+        }
+    }
+
+    @Test
+    void cutsAHandshakeThatDrips() throws Exception {
+        Path certificate = folder.resolve("drip.crt");
+        Path key = folder.resolve("drip.key");
+        pem(certificate, key);
+        ServerLimits quick =
+                ServerLimits.DEFAULTS.withTimes(
+                        Duration.ofSeconds(1), Duration.ofSeconds(1), Duration.ofSeconds(30));
+        try (TestServer server =
+                        new TestServer(settings ->
+                                settings.withTls(new ServerTls(certificate, key))
+                                        .withLimits(quick));
+                java.net.Socket slow = server.connect()) {
+            slow.getOutputStream().write(new byte[] {0x16, 3, 1, 2, 0});
+            assertThat(slow.getInputStream().readAllBytes().length).isLessThan(100);
+            await().until(() -> server.api.connections() == 0);
         }
     }
 

@@ -54,6 +54,22 @@ class StreamTest {
     }
 
     @Test
+    void hasNoHeadOfAStream() throws Exception {
+        String id = start("wait");
+        HttpResponse<String> refused =
+                SERVER.send(
+                        SERVER.request("/v1/execs/" + id + "/stream")
+                                .method("HEAD", java.net.http.HttpRequest.BodyPublishers.noBody()));
+        assertThat(refused.statusCode()).isEqualTo(405);
+        HttpResponse<String> head =
+                SERVER.send(
+                        SERVER.request("/v1/sandboxes")
+                                .method("HEAD", java.net.http.HttpRequest.BodyPublishers.noBody()));
+        assertThat(head.statusCode()).isEqualTo(200);
+        assertThat(head.body()).isEmpty();
+    }
+
+    @Test
     void resumesBehindAnItem() throws Exception {
         String id = start("echo");
         String path = "/v1/execs/" + id + "/stream";
