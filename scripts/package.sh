@@ -25,14 +25,42 @@ modules=$("$java_home/bin/jdeps" -s --ignore-missing-deps --multi-release 25 --m
 "$java_home/bin/jlink" --add-modules "$modules" --strip-debug --no-man-pages --no-header-files \
     --generate-cds-archive --output "$home/runtime"
 
-# Trained with the work that is most common. Named by a hash over all jars: a JVM would run old classes from a stale one.
-say "making the class cache"
-cache=$home/lib/caisson-$(cat "$home"/lib/*.jar | sha256sum | cut -c 1-16).aot
-training=(run --json --out "$home/training" "$home/examples/hello.sh")
+# Trained with the work that is most common, once for `run` and once for `serve`, whose flags differ. Named by a hash over
+# all jars: a JVM would run old classes from a stale one.
+say "making the class caches"
+hash=$(cat "$home"/lib/*.jar | sha256sum | cut -c 1-16)
+train=$(mktemp -d)
+chmod 711 "$train"
+trap 'rm -rf "$train"' EXIT
+options() { echo "-Dcaisson.training=true -XX:AOTCacheOutput=$home/lib/caisson-$1-$hash.aot"; }
+
+training=(run --json --out "$train/out" "$home/examples/hello.sh")
 [ "$(id -u)" = 0 ] || training=(help run)
-CAISSON_JAVA_OPTS="-Dcaisson.training=true -XX:AOTCacheOutput=$cache" "$home/bin/caisson" "${training[@]}" >/dev/null 2>"$root/build/log/training.log" || true
-rm -rf "$home/training"
-[ -s "$cache" ] || fail "the class cache could not be made, see build/log/training.log"
+CAISSON_JAVA_OPTS=$(options run) "$home/bin/caisson" "${training[@]}" >/dev/null 2>"$root/build/log/training.log" || true
+[ -s "$home/lib/caisson-run-$hash.aot" ] || fail "the class cache could not be made, see build/log/training.log"
+
+# A server with a launcher of its own, which ends by itself when it is idle.
+train_server() {
+    CAISSON_JAVA_OPTS=$(options serve) CAISSON_USER=root CAISSON_RUN=$train/run CAISSON_STATE=$train/state \
+        "$home/bin/caisson" serve --listen 127.0.0.1:0 --data "$train/data" 2>"$root/build/log/training-serve.log" &
+    server=$!
+    for _ in $(seq 300); do
+        url=$(sed -n 's/^caisson: Caisson listens on //p' "$root/build/log/training-serve.log")
+        [ -z "$url" ] || break
+        sleep 0.2
+    done
+    for _ in 1 2 3; do
+        CAISSON_URL=$url CAISSON_API_KEY=$(cat "$train/data/admin.key") "$home/bin/caisson" run --json "$home/examples/hello.sh" >/dev/null || true
+    done
+    kill -TERM $server
+    wait $server || true
+}
+if [ "$(id -u)" = 0 ]; then
+    train_server
+    [ -s "$home/lib/caisson-serve-$hash.aot" ] || fail "the class cache could not be made, see build/log/training-serve.log"
+else
+    say "no class cache for serve: that needs root"
+fi
 
 tar -C "$root/dist" --owner=0 --group=0 --sort=name -czf "$home.tar.gz" "$name"
 say "made dist/$name.tar.gz ($(du -h "$home.tar.gz" | cut -f 1))"

@@ -3,6 +3,8 @@ module dev.caisson.cli {
     requires static org.jspecify;
     requires dev.caisson.api;
     requires dev.caisson.client;
+    requires dev.caisson.doctor;
+    requires dev.caisson.mcp;
     requires dev.caisson.serve;
     requires dev.caisson.v1;
     requires info.picocli;

@@ -4,6 +4,13 @@ module dev.caisson.serve {
     requires dev.caisson.server;
     requires dev.caisson.store;
     requires dev.caisson.engine.namespaces;
+    requires dev.caisson.mcp;
+    requires io.opentelemetry.api;
+    requires io.opentelemetry.context;
+    requires io.opentelemetry.exporter.otlp;
+    requires io.opentelemetry.sdk.common;
+    requires io.opentelemetry.sdk.trace;
+    requires org.apache.commons.compress;
     requires org.slf4j;
     requires tools.jackson.dataformat.yaml;
     requires static org.jspecify;

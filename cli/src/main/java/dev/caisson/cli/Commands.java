@@ -53,6 +53,12 @@ final class Commands {
         all.put("info", InfoCommand::new);
         all.put("login", LoginCommand::new);
         all.put("context", ContextCommand::new);
+        all.put("mcp", McpCommand::new);
+        all.put("config", ConfigCommand::new);
+        all.put("doctor", DoctorCommand::new);
+        all.put("tls", TlsCommand::new);
+        all.put("backup", BackupCommand::new);
+        all.put("restore", RestoreCommand::new);
         all.put("completion", CompletionCommand::new);
         return all;
     }

@@ -56,7 +56,7 @@ final class ServeCommand implements Callable<Integer> {
         String key = "$(cat " + serving.firstKeyFile() + ")";
         if (serving.firstKey().isPresent()) {
             streams.say("The first admin key is in " + serving.firstKeyFile());
-            if (System.console() != null && System.console().isTerminal()) {
+            if (streams.errIsTerminal()) {
                 key = String.valueOf(serving.firstKey().get().key());
                 streams.say("and, shown once here:  " + key);
             }

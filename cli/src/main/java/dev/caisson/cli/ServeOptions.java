@@ -9,6 +9,7 @@ import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** How a server is configured: flags over environment over a file. */
@@ -19,31 +20,31 @@ final class ServeOptions {
             names = "--config",
             paramLabel = "FILE",
             description = "configuration; default /etc/caisson/caisson.yaml when it is there")
-    private Path config;
+    private @Nullable Path config;
 
     @Option(
             names = "--listen",
             paramLabel = "HOST:PORT",
             description = "address of the API; default 127.0.0.1:3900")
-    private String listen;
+    private @Nullable String listen;
 
     @Option(names = "--data", paramLabel = "DIR", description = "folder of what is kept")
-    private String data;
+    private @Nullable String data;
 
     @Option(
             names = "--store",
             paramLabel = "URL",
             description = "sqlite:PATH or postgresql://USER@HOST/DATABASE")
-    private String store;
+    private @Nullable String store;
 
     @Option(names = "--launcher", paramLabel = "SOCKET", description = "socket of the launcher")
-    private String launcher;
+    private @Nullable String launcher;
 
     @Option(
             names = "--ports-listen",
             paramLabel = "HOST:PORT",
             description = "address on which ports of sandboxes are served")
-    private String ports;
+    private @Nullable String ports;
 
     @Option(
             names = "--set",
@@ -71,7 +72,7 @@ final class ServeOptions {
         return Settings.read(file, System.getenv(), flags);
     }
 
-    private static void put(Map<Setting, String> flags, Setting setting, String value) {
+    private static void put(Map<Setting, String> flags, Setting setting, @Nullable String value) {
         if (value != null) {
             flags.put(setting, value);
         }

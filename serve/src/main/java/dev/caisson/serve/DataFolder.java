@@ -17,12 +17,11 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
 
 /** The folder of everything that a server keeps; of one running server at a time. */
-final class DataFolder {
+final class DataFolder implements AutoCloseable {
     private static final String FIRST_KEY = "admin.key";
 
     private final Path folder;
 
-    @SuppressWarnings("unused") // held as long as the process lives
     private final FileLock lock;
 
     private DataFolder(Path folder, FileLock lock) {
@@ -47,6 +46,13 @@ final class DataFolder {
                                 "Another server uses the data folder " + folder + ".")
                         .withRemedy("Stop it, or use another folder.");
             }
+            if (Files.exists(folder.resolve(BackupForm.MARK))) {
+                channel.close();
+                throw CaissonException.of(
+                                ErrorCode.INVALID_STATE,
+                                "A restore of the data folder " + folder + " was cut off.")
+                        .withRemedy("Empty it and restore again.");
+            }
             return new DataFolder(folder, lock);
         } catch (IOException e) {
             throw CaissonException.of(
@@ -55,6 +61,12 @@ final class DataFolder {
                             e)
                     .withRemedy("Give a folder that this user may write to, with --data.");
         }
+    }
+
+    /** Another may use it from now on. A server never does this: it holds it while it lives. */
+    @Override
+    public void close() throws IOException {
+        lock.acquiredBy().close();
     }
 
     Path path() {
@@ -102,7 +114,7 @@ final class DataFolder {
     }
 
     /** Whole and durable, for the owner alone. */
-    private static void write(Path file, byte[] content) throws IOException {
+    static void write(Path file, byte[] content) throws IOException {
         Path fresh = file.resolveSibling(file.getFileName() + ".new");
         Files.deleteIfExists(fresh);
         try (FileChannel channel =

@@ -52,7 +52,18 @@ public enum Setting {
     OIDC_KEYS("oidc.keys", "", "URL or file of the issuer's JWKS"),
     OIDC_TENANT_CLAIM("oidc.tenantClaim", "tenant", "claim that names the tenant"),
     OIDC_ROLE_CLAIM("oidc.roleClaim", "role", "claim that names the role"),
-    OTLP_ENDPOINT("otlp.endpoint", "", "URL of an OpenTelemetry collector; empty: no traces");
+    OIDC_SUBJECT_CLAIM("oidc.subjectClaim", "sub", "claim that names the person, for people"),
+    OIDC_TENANTS(
+            "oidc.tenants", "", "tenants by values of the claim: VALUE=TENANT, comma-separated"),
+    OIDC_ROLES(
+            "oidc.roles",
+            "admin=admin,operator=operator,agent=agent,auditor=auditor",
+            "roles by values of the claim: VALUE=ROLE, comma-separated"),
+    OTLP_ENDPOINT(
+            "otlp.endpoint",
+            "",
+            "URL of an OpenTelemetry collector (OTLP over HTTP), such as http://127.0.0.1:4318;"
+                    + " empty: no traces");
 
     private final String key;
     private final String usual;
@@ -82,7 +93,8 @@ public enum Setting {
     /** The environment variable that overrides the file. */
     public String variable() {
         StringBuilder name = new StringBuilder("CAISSON_");
-        for (char c : key.toCharArray()) {
+        for (int i = 0; i < key.length(); i++) {
+            char c = key.charAt(i);
             if (c == '.') {
                 name.append('_');
             } else {

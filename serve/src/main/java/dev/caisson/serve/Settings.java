@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -156,6 +157,8 @@ public final class Settings {
         if (!value(Setting.NODE).matches("[a-z0-9][a-z0-9-]{0,38}")) {
             throw wrong(Setting.NODE.key(), "a node is [a-z0-9][a-z0-9-]{0,38}");
         }
+        new Wiring(this).tokens();
+        optional(Setting.OTLP_ENDPOINT).ifPresent(Tracing::endpoint);
     }
 
     /** A value and where it came from; values are no secrets. */
@@ -180,6 +183,28 @@ public final class Settings {
                 .map(String::strip)
                 .filter(word -> !word.isEmpty())
                 .collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    /** {@code NAME=VALUE} words. */
+    Map<String, String> pairs(Setting setting) {
+        Map<String, String> pairs = new TreeMap<>();
+        for (String word : words(setting)) {
+            int equals = word.lastIndexOf('=');
+            if (equals < 1 || equals == word.length() - 1) {
+                throw wrong(setting.key(), "'" + word + "' is not VALUE=NAME");
+            }
+            pairs.put(word.substring(0, equals), word.substring(equals + 1));
+        }
+        return pairs;
+    }
+
+    /**
+     * Looks at what else would keep a server from starting: files that are named.
+     *
+     * @throws CaissonException {@link dev.caisson.api.ErrorCode#INVALID} that names the setting
+     */
+    public void checkFiles() {
+        new Wiring(this).check();
     }
 
     InetSocketAddress address(Setting setting) {

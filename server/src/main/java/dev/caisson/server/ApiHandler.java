@@ -33,15 +33,19 @@ final class ApiHandler extends Handler.Abstract {
     private final Router router;
     private final Keyed keyed;
     private final Connections connections;
+    private final Mounts mounts;
+    private final RequestListener listener;
     private final Set<Thread> serving = ConcurrentHashMap.newKeySet();
     private volatile boolean draining;
 
-    ApiHandler(Deps deps, List<Route> routes, Connections connections) {
+    ApiHandler(Deps deps, List<Route> routes, Connections connections, Additions additions) {
         this.deps = deps;
         this.gate = new Gate(deps.control(), deps.settings());
         this.router = new Router(routes);
         this.keyed = new Keyed(deps.control().idempotency());
         this.connections = connections;
+        this.mounts = new Mounts(additions.mounts(), routes);
+        this.listener = additions.listener();
     }
 
     @Override
@@ -81,6 +85,10 @@ final class ApiHandler extends Handler.Abstract {
                     .with("Connection", "close");
         }
         List<String> segments = RequestPath.segments(rawPath(request));
+        Mounts.Mounted mounted = mounts.find(segments);
+        if (mounted != null) {
+            return visit(exchange, mounted, segments);
+        }
         Router.Match match = router.match(request.getMethod(), segments);
         boolean open =
                 match != null && match.route() != null && match.route().scope.equals(Route.OPEN);
@@ -106,6 +114,17 @@ final class ApiHandler extends Handler.Abstract {
         refuseWhileFull(route);
         check(exchange);
         return keyed.run(exchange);
+    }
+
+    private Answer visit(Exchange exchange, Mounts.Mounted mounted, List<String> segments)
+            throws IOException {
+        exchange.route = mounted.route();
+        gate.checkHost(exchange.request);
+        gate.checkOrigin(exchange.request);
+        refuseWhileFull(mounted.route());
+        String path = "/" + String.join("/", segments);
+        mounted.mount().handler().handle(new MountVisit(exchange, path));
+        return new Answer.Sent();
     }
 
     private static String rawPath(Request request) {
@@ -226,12 +245,22 @@ final class ApiHandler extends Handler.Abstract {
         String route = exchange.route == UNKNOWN ? "none" : exchange.route.name();
         deps.metrics().request(route, status, nanos / 1e9);
         Caller caller = exchange.callerOrNull();
+        String tenant = caller == null ? "" : caller.tenant();
+        listener.ended(
+                new RequestListener.Ended(
+                        exchange.id,
+                        route,
+                        status,
+                        tenant,
+                        exchange.parameters.getOrDefault("sandbox", ""),
+                        exchange.request.getHeaders().get("traceparent"),
+                        nanos));
         LOG.atInfo()
                 .addKeyValue("id", exchange.id)
                 .addKeyValue("route", route)
                 .addKeyValue("status", status)
                 .addKeyValue("millis", nanos / 1_000_000)
-                .addKeyValue("tenant", caller == null ? "" : caller.tenant())
+                .addKeyValue("tenant", tenant)
                 .addKeyValue("key", caller == null ? "" : caller.keyId())
                 .log("request");
     }

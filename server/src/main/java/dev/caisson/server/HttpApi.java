@@ -45,16 +45,16 @@ public final class HttpApi implements AutoCloseable {
     private volatile @Nullable Future<?> sweeping;
     private final List<Route> routes;
 
-    /** A server without counts of the whole. */
+    /** A server of the routes and nothing else. */
     public HttpApi(Control control, ServerSettings settings) {
-        this(control, settings, Census.NONE);
+        this(control, settings, Additions.NONE);
     }
 
-    /** A server that also tells the counts of the census. */
-    public HttpApi(Control control, ServerSettings settings, Census census) {
+    /** A server with more. */
+    public HttpApi(Control control, ServerSettings settings, Additions additions) {
         this.settings = settings;
         this.connections = new Connections(settings.limits().headerTime());
-        Metrics metrics = new Metrics(census, connections::count);
+        Metrics metrics = new Metrics(additions.census(), connections::count);
         QueuedThreadPool threads = new QueuedThreadPool(MAX_THREADS, MIN_THREADS);
         threads.setName("http");
         threads.setVirtualThreadsExecutor(
@@ -76,7 +76,7 @@ public final class HttpApi implements AutoCloseable {
                         metrics,
                         new Streams(metrics));
         this.routes = Routes.all(deps, sockets);
-        this.handler = new ApiHandler(deps, routes, connections);
+        this.handler = new ApiHandler(deps, routes, connections, additions);
         this.connector = Listeners.api(server, settings, connections);
         server.addConnector(connector);
         this.certificates = Listeners.reloader(connector, settings);

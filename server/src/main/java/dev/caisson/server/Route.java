@@ -62,6 +62,11 @@ final class Route {
         return new Route("GET", path);
     }
 
+    /** All of what is mounted there; no line of the table. */
+    static Route mount(String path) {
+        return new Route("MOUNT", path);
+    }
+
     static Route post(String path) {
         return new Route("POST", path);
     }

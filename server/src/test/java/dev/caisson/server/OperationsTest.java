@@ -77,7 +77,8 @@ class OperationsTest {
                 ServerSettings.defaults()
                         .withAddress(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
                         .withMetricsSocket(folder.resolve("metrics.sock"));
-        try (HttpApi api = new HttpApi(control.control(), settings, census)) {
+        try (HttpApi api =
+                new HttpApi(control.control(), settings, Additions.NONE.withCensus(census))) {
             api.start();
             assertThat(unix(folder.resolve("metrics.sock"), "/metrics"))
                     .startsWith("HTTP/1.1 200")

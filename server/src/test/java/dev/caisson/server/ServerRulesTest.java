@@ -22,6 +22,9 @@ class ServerRulesTest {
                     "ServerTls",
                     "PortsSettings",
                     "Census",
+                    "Additions",
+                    "Mount",
+                    "RequestListener",
                     "SocketEndpoint");
 
     @ArchTest

@@ -28,6 +28,17 @@ public final class Stores {
         return SqlStore.open(database(config, synchronous), config);
     }
 
+    /**
+     * Copies the file of a SQLite store into a new file, consistent, whether a server uses it or
+     * not. Fences off nobody.
+     *
+     * @throws CaissonException {@link dev.caisson.api.ErrorCode#ALREADY_EXISTS}, {@code INTERNAL}
+     */
+    public static void copy(Path file, Path target) {
+        new SqliteDatabase(file, SynchronousMode.FULL, StoreConfig.of(SQLITE + file, "copy"))
+                .backup(target);
+    }
+
     private static Database database(StoreConfig config, SynchronousMode synchronous) {
         String url = config.url();
         if (url.startsWith(SQLITE)) {
