@@ -94,8 +94,10 @@ final class RealHost implements Host {
     @Override
     public long freeBytes(Path path) {
         Path there = path.toAbsolutePath();
-        while (!Files.exists(there) && there.getParent() != null) {
-            there = there.getParent();
+        for (Path parent = there.getParent();
+                parent != null && !Files.exists(there);
+                parent = parent.getParent()) {
+            there = parent;
         }
         try {
             return Files.getFileStore(there).getUsableSpace();

@@ -1,7 +1,6 @@
 package dev.caisson.serve;
 
 import java.nio.file.Path;
-import java.util.Objects;
 import java.util.Set;
 
 /** What lies where in a backup: a tar whose first entry says what it is. */
@@ -20,15 +19,14 @@ final class BackupForm {
     /** Whether a file of the data folder belongs into a backup. */
     static boolean takes(Path relative) {
         String first = relative.getName(0).toString();
-        String name = relative.getFileName().toString();
+        String name = relative.toString();
         return !LEFT_OUT.contains(first) && !name.endsWith(".new");
     }
 
     /** The file of a database, or one that it keeps beside it. */
     static boolean ofDatabase(Path file, Path database) {
-        String name = database.getFileName().toString();
-        return Objects.equals(file.getParent(), database.getParent())
-                && Set.of(name, name + "-wal", name + "-shm", name + "-journal")
-                        .contains(file.getFileName().toString());
+        String name = database.toString();
+        return Set.of(name, name + "-wal", name + "-shm", name + "-journal")
+                .contains(file.toString());
     }
 }

@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Objects;
 import java.util.Set;
 
 /** The folder of everything that a server keeps; of one running server at a time. */
@@ -127,7 +128,8 @@ final class DataFolder implements AutoCloseable {
             channel.force(true);
         }
         Files.move(fresh, file, StandardCopyOption.ATOMIC_MOVE);
-        try (FileChannel parent = FileChannel.open(file.getParent(), StandardOpenOption.READ)) {
+        Path folder = Objects.requireNonNull(file.toAbsolutePath().getParent());
+        try (FileChannel parent = FileChannel.open(folder, StandardOpenOption.READ)) {
             parent.force(true);
         }
     }
