@@ -71,7 +71,7 @@ final class Follow<T> {
     private final Function<T, @Nullable String> position;
     private final End end;
     private @Nullable String last;
-    private long heard = System.nanoTime();
+    private volatile long heard = System.nanoTime();
     private volatile boolean stopped;
     private volatile @Nullable Answer current;
 

@@ -124,9 +124,10 @@ final class PolledBody extends InputStream implements BodySubscriber<PolledBody>
     }
 
     @Override
+    @SuppressWarnings("FutureReturnValueIgnored") // it never fails
     public void close() {
         closed = true;
-        var _ = subscription.thenAccept(Subscription::cancel);
+        subscription.thenAccept(Subscription::cancel);
         parts.add(new Part(List.of(), true, new IOException("The answer was closed.")));
     }
 }
