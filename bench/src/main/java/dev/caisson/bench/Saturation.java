@@ -35,7 +35,7 @@ record Saturation(Service service, List<String> ids, int seconds, int from) {
                             + Numbers.text(outcome.millis(99)));
             best = Math.max(best, outcome.perSecond());
             if (outcome.good() < KEPT_UP * seconds * rate
-                    || outcome.perSecond() < KEPT_UP * rate && outcome.millis(99) > TOO_LATE_MILLIS
+                    || outcome.perSecond() < KEPT_UP * rate
                     || outcome.millis(99) > TOO_LATE_MILLIS) {
                 break;
             }

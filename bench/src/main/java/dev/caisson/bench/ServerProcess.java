@@ -25,6 +25,7 @@ final class ServerProcess implements AutoCloseable {
     private final Process process;
     private final Api api;
     private final long startNanos;
+    private long answered;
 
     private ServerProcess(Process process, Api api, long startNanos) {
         this.process = process;
@@ -104,7 +105,7 @@ final class ServerProcess implements AutoCloseable {
                         "-Dsun.jnu.encoding=UTF-8",
                         "-Dcaisson.native.dir=" + home.natives(),
                         "--enable-native-access=ALL-UNNAMED"));
-        Stream.of(System.getProperty("caisson.bench.server", "").split(" ", -1))
+        Stream.of(System.getProperty("caisson.bench.server", "").split(";", -1))
                 .filter(word -> !word.isEmpty())
                 .forEach(command::add);
         command.addAll(List.of("-cp", home.classPath(), "dev.caisson.cli.Main", "serve"));
@@ -136,9 +137,6 @@ final class ServerProcess implements AutoCloseable {
         }
     }
 
-    /** Nanoseconds of the first start, until the first request was answered. */
-    private long answered;
-
     private void await(Path log) throws IOException {
         long deadline = System.nanoTime() + START.toNanos();
         while (!api.ready()) {
@@ -149,7 +147,7 @@ final class ServerProcess implements AutoCloseable {
             }
             Pace.rest(POLL);
         }
-        answered = System.nanoTime() - startNanos;
+        answered = System.nanoTime();
     }
 
     private static int freePort() {
@@ -170,7 +168,7 @@ final class ServerProcess implements AutoCloseable {
 
     /** From before its start to the first answered request, in nanoseconds. */
     long startNanos() {
-        return answered;
+        return answered - startNanos;
     }
 
     @Override

@@ -56,9 +56,13 @@ final class ServiceAlive implements Measure {
                         / MIB
                         / count;
         report.row(
-                Row.of(name() + ".memory", each, "MiB")
-                        .withTarget(Target.valueAtMost(MIB_EACH))
-                        .withNote("each of " + count + ", without the JVMs; one round"));
+                each <= 0
+                        ? Row.skipped(
+                                name() + ".memory",
+                                "other work changed the machine's memory more than ours")
+                        : Row.of(name() + ".memory", each, "MiB")
+                                .withTarget(Target.valueAtMost(MIB_EACH))
+                                .withNote("each of " + count + ", without the JVMs; one round"));
         report.row(heap(name() + ".heap", service));
         Samples first = starts(chains.subList(0, AROUND));
         Samples last = starts(chains.subList(count - AROUND, count));

@@ -13,8 +13,10 @@ final class ServiceNeighbour implements Measure {
     private static final double MOVED = 2;
     private static final Duration SETTLE = Duration.ofSeconds(1);
 
-    /** What a tenant of whom nothing is known would be given. */
-    private static final String QUOTAS = "{\"cpuMillis\":1000,\"pids\":600,\"weight\":100}";
+    /** What a tenant of whom nothing is known would be given, and what its sandboxes then ask. */
+    private static final String QUOTAS = "{\"cpuMillis\":1000,\"pids\":600,\"weight\":10}";
+
+    private static final String SMALL = "{\"cpuMillis\":125,\"pids\":64}";
 
     private static final Map<String, String> BOMBS = new LinkedHashMap<>();
 
@@ -45,11 +47,11 @@ final class ServiceNeighbour implements Measure {
                     Duels duels = new Duels(setting, service, ids, report);
                     String free = tenant(service, "bench-hostile", "{}");
                     BOMBS.forEach((bomb, script) ->
-                            duels.fight(name() + "." + bomb, free, List.of(script), "no quotas"));
+                            duels.fight(name() + "." + bomb, free, "{}", List.of(script)));
                     List<String> all = List.copyOf(BOMBS.values());
-                    duels.fight(name() + ".all", free, all, "no quotas");
+                    duels.fight(name() + ".all", free, "{}", all);
                     String capped = tenant(service, "bench-capped", QUOTAS);
-                    duels.fight(name() + ".all.capped", capped, all, "quotas " + QUOTAS);
+                    duels.fight(name() + ".all.capped", capped, SMALL, all);
                     service.delete(ids);
                 });
     }
@@ -71,7 +73,7 @@ final class ServiceNeighbour implements Measure {
      * @param ids sandboxes of the tenant that is disturbed
      */
     private record Duels(Setting setting, Service service, List<String> ids, Report report) {
-        void fight(String name, String key, List<String> scripts, String quotas) {
+        void fight(String name, String key, String limits, List<String> scripts) {
             int seconds = setting.times(10, 3);
             List<Load.Chain> alone = new ArrayList<>();
             List<Load.Chain> beside = new ArrayList<>();
@@ -80,7 +82,7 @@ final class ServiceNeighbour implements Measure {
             try (Progress bar = Progress.show(name, length)) {
                 for (int round = 0; round < rounds; round++) {
                     alone.addAll(execs(seconds));
-                    List<String> bombs = light(key, scripts);
+                    List<String> bombs = light(key, limits, scripts);
                     Pace.rest(SETTLE);
                     beside.addAll(execs(seconds));
                     bombs.forEach(service.api().as("", key)::delete);
@@ -100,8 +102,9 @@ final class ServiceNeighbour implements Measure {
                                             + moved.told()
                                             + "; alone p50 "
                                             + Numbers.text(before.millis(50))
-                                            + "; the other tenant: "
-                                            + quotas));
+                                            + (limits.equals(SMALL)
+                                                    ? "; the other tenant has quotas " + QUOTAS
+                                                    : "; the other tenant has no quotas")));
         }
 
         private List<Load.Chain> execs(int seconds) {
@@ -114,7 +117,7 @@ final class ServiceNeighbour implements Measure {
         }
 
         /** Two sandboxes of each kind of bomb; their paths. */
-        private List<String> light(String key, List<String> scripts) {
+        private List<String> light(String key, String limits, List<String> scripts) {
             Api api = service.api().as("", key);
             List<String> bombs = new ArrayList<>();
             for (String script : scripts) {
@@ -122,7 +125,12 @@ final class ServiceNeighbour implements Measure {
                     String path =
                             "/v1/sandboxes/"
                                     + Api.text(
-                                            api.post("/v1/sandboxes", "{\"pool\":\"none\"}"), "id");
+                                            api.post(
+                                                    "/v1/sandboxes",
+                                                    "{\"pool\":\"none\",\"limits\":"
+                                                            + limits
+                                                            + "}"),
+                                            "id");
                     bombs.add(path);
                     api.post(
                             path + "/execs?mode=detach",
