@@ -105,7 +105,7 @@ final class Main implements Callable<Integer> {
     private boolean wanted(String name) {
         return names.isEmpty()
                 || names.contains(name)
-                || names.contains(SERVICE) && name.startsWith(SERVICE + ".");
+                || (names.contains(SERVICE) && name.startsWith(SERVICE + "."));
     }
 
     private static boolean measured(Measure measure, Setting setting, Report report) {

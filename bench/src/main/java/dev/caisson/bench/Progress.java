@@ -31,6 +31,7 @@ final class Progress implements AutoCloseable {
         return new Progress(thread);
     }
 
+    @SuppressWarnings("SystemConsoleNull") // JDK 25 returns null again where there is no terminal
     private static boolean onTerminal() {
         Console console = System.console();
         return console != null && console.isTerminal();

@@ -67,7 +67,7 @@ record Saturation(Service service, List<String> ids, int seconds, int from) {
 
     private Outcome at(double rate) {
         service.plan(ids, Load.Step.exec("{target}", "/bin/true"));
-        try (Progress bar =
+        try (Progress _ =
                 Progress.show(
                         Numbers.text(Math.rint(rate)) + " execs a second",
                         Duration.ofSeconds(seconds))) {

@@ -47,7 +47,7 @@ final class ServiceAlive implements Measure {
         HostMemory before = HostMemory.settled(service.serverPid());
         service.plan(List.of(), Load.Step.create("none"), Load.Step.exec("{id}", "/bin/true"));
         List<Load.Chain> chains;
-        try (Progress bar = Progress.show(count + " sandboxes", Duration.ofMillis(count * 15L))) {
+        try (Progress _ = Progress.show(count + " sandboxes", Duration.ofMillis(count * 15L))) {
             chains = service.load().oneByOne(count);
         }
         Outcome.ofStep(chains, 1).orThrow("Creating and using sandboxes");
@@ -121,7 +121,7 @@ final class ServiceAlive implements Measure {
         service.plan(ids, Load.Step.exec("{target}", "/bin/true"));
         List<Load.Chain> chains;
         Duration length = Duration.ofSeconds(seconds);
-        try (Progress bar = Progress.show(RATE + " execs a second", length)) {
+        try (Progress _ = Progress.show(RATE + " execs a second", length)) {
             chains =
                     service.load()
                             .every(RATE * seconds, Duration.ofSeconds(1).dividedBy(RATE), PATIENCE);

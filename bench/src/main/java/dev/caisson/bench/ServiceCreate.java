@@ -113,7 +113,7 @@ final class ServiceCreate implements Measure {
         List<Long> times = new ArrayList<>(count);
         for (int i = 0; i < count; i++) {
             long start = System.nanoTime();
-            try (Sandbox sandbox = caisson.create()) {
+            try (Sandbox _ = caisson.create()) {
                 times.add(System.nanoTime() - start);
             }
         }
@@ -125,7 +125,7 @@ final class ServiceCreate implements Measure {
         Duration length = Duration.ofSeconds(setting.times(60, 5));
         service.plan(List.of(), Load.Step.create("bench-steady"), Load.Step.delete("{id}"));
         List<Load.Chain> chains;
-        try (Progress bar = Progress.show(name() + ".steady", length)) {
+        try (Progress _ = Progress.show(name() + ".steady", length)) {
             chains =
                     service.load()
                             .every(

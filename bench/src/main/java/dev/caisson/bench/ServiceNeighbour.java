@@ -79,7 +79,7 @@ final class ServiceNeighbour implements Measure {
             List<Load.Chain> beside = new ArrayList<>();
             int rounds = setting.times(3, 1);
             Duration length = Duration.ofSeconds((long) rounds * 2 * (seconds + 2));
-            try (Progress bar = Progress.show(name, length)) {
+            try (Progress _ = Progress.show(name, length)) {
                 for (int round = 0; round < rounds; round++) {
                     alone.addAll(execs(seconds));
                     List<String> bombs = light(key, limits, scripts);
