@@ -2,8 +2,9 @@
  *
  *     pace COMMAND [ARG...]      reads lines "COUNT INTERVAL_MICROSECONDS" from standard input
  *
- * For each line it runs the command COUNT times, one every interval (0: back to back), and prints the nanoseconds from
- * before fork to after waitpid, one run per line, then an empty line. A run that fails ends it with a message. */
+ * For each line it runs the command COUNT times, one every interval (0: back to back; -1: all at once), and prints the
+ * nanoseconds from before fork to after waitpid, one run per line, then an empty line; of those that run all at once, from
+ * before the first fork. A run that fails ends it with a message. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -28,9 +29,7 @@ static void sleep_until(long long at) {
     }
 }
 
-static long long run(char **argv, int null) {
-    long long start = now();
-    int status;
+static pid_t start(char **argv, int null) {
     pid_t pid = fork();
     if (pid == 0) {
         dup2(null, 0);
@@ -39,16 +38,43 @@ static long long run(char **argv, int null) {
         perror(argv[0]);
         _exit(127);
     }
-    if (pid < 0 || waitpid(pid, &status, 0) != pid) {
+    return pid;
+}
+
+/* Waits for a process, or any (-1); nanoseconds from `from` to its end. */
+static long long end(char **argv, pid_t pid, long long from) {
+    int status;
+    if (waitpid(pid, &status, 0) < 0) {
         perror("pace");
         exit(1);
     }
-    long long took = now() - start;
+    long long took = now() - from;
     if (status != 0) {
         fprintf(stderr, "%s ended with status %d\n", argv[0], WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
         exit(1);
     }
     return took;
+}
+
+static long long run(char **argv, int null) {
+    long long from = now();
+    pid_t pid = start(argv, null);
+    if (pid < 0) {
+        perror("pace");
+        exit(1);
+    }
+    return end(argv, pid, from);
+}
+
+static void burst(long count, char **argv, int null) {
+    long long from = now();
+    for (long i = 0; i < count; i++) {
+        if (start(argv, null) < 0) {
+            perror("pace");
+            exit(1);
+        }
+    }
+    for (long i = 0; i < count; i++) printf("%lld\n", end(argv, -1, from));
 }
 
 int main(int argc, char **argv) {
@@ -60,7 +86,8 @@ int main(int argc, char **argv) {
     }
     while (scanf("%ld %ld", &count, &interval) == 2) {
         long long next = now();
-        for (long i = 0; i < count; i++) {
+        if (interval < 0) burst(count, argv + 1, null);
+        for (long i = 0; i < count && interval >= 0; i++) {
             if (interval > 0) sleep_until(next);
             next += interval * 1000LL;
             printf("%lld\n", run(argv + 1, null));

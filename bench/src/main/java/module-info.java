@@ -2,6 +2,8 @@
 module dev.caisson.bench {
     requires static org.jspecify;
     requires dev.caisson.api;
+    requires dev.caisson.control;
+    requires dev.caisson.store;
     requires info.picocli;
     requires jdk.management;
     requires tools.jackson.core;

@@ -2,11 +2,6 @@ package dev.caisson.bench;
 
 import dev.caisson.api.Caisson;
 import dev.caisson.api.Sandbox;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -20,7 +15,6 @@ final class Alive implements Measure {
     private static final double MIB = 1048576;
     private static final double MIB_EACH = 2;
     private static final double SLOWER = 1.5;
-    private static final Duration SETTLE = Duration.ofSeconds(2);
 
     @Override
     public String name() {
@@ -35,12 +29,13 @@ final class Alive implements Measure {
         try (Caisson caisson = Caisson.open()) {
             setting.warmUp(caisson);
             for (int round = 0; round < setting.times(5, 1); round++) {
-                Memory before = Memory.settled();
+                HostMemory before = HostMemory.settled();
                 List<Long> starts = new ArrayList<>();
                 List<Sandbox> living = fill(caisson, starts);
                 try {
                     bytesEach.add(
-                            (Memory.settled().outsideJava() - before.outsideJava()) / SANDBOXES);
+                            (HostMemory.settled().outsideJava() - before.outsideJava())
+                                    / SANDBOXES);
                 } finally {
                     living.forEach(Sandbox::close);
                 }
@@ -91,38 +86,6 @@ final class Alive implements Measure {
         } catch (RuntimeException e) {
             living.forEach(Sandbox::close);
             throw e;
-        }
-    }
-
-    /**
-     * Memory of the machine in use, and what of it is this JVM's.
-     *
-     * @param used bytes of MemTotal - MemAvailable
-     * @param java resident bytes
-     */
-    private record Memory(long used, long java) {
-        static Memory settled() {
-            System.gc();
-            Pace.rest(SETTLE);
-            Path info = Path.of("/proc/meminfo");
-            return new Memory(
-                    field(info, "MemTotal:") - field(info, "MemAvailable:"),
-                    field(Path.of("/proc/self/status"), "VmRSS:"));
-        }
-
-        long outsideJava() {
-            return used - java;
-        }
-
-        private static long field(Path file, String name) {
-            try {
-                return Files.readAllLines(file).stream()
-                        .filter(line -> line.startsWith(name))
-                        .mapToLong(line -> Long.parseLong(line.replaceAll("[^0-9]", "")) * 1024)
-                        .sum();
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
-            }
         }
     }
 }

@@ -19,12 +19,28 @@ import java.util.stream.Stream;
 final class CpuMeter {
     private static final double MILLIS_PER_TICK = 10;
 
-    private final Usage start = now();
+    private final long server;
+    private final Usage start;
+
+    /** Of this JVM and its launcher. */
+    CpuMeter() {
+        this(0);
+    }
+
+    /**
+     * Of another JVM, and the launcher that this one started.
+     *
+     * @param server its process id; 0: this one
+     */
+    CpuMeter(long server) {
+        this.server = server;
+        this.start = now();
+    }
 
     /**
      * CPU time in milliseconds.
      *
-     * @param java this process
+     * @param java this process or the server
      * @param launcher its three threads
      * @param sandboxes parked children, agents, spawners, commands
      * @param host everything on this machine, kernel threads and other people's work included
@@ -58,9 +74,11 @@ final class CpuMeter {
         return now().minus(start);
     }
 
-    private static Usage now() {
-        double java = 0;
-        if (ManagementFactory.getOperatingSystemMXBean() instanceof OperatingSystemMXBean bean) {
+    private Usage now() {
+        double java = server == 0 ? 0 : Ticks.of(server).self();
+        if (server == 0
+                && ManagementFactory.getOperatingSystemMXBean()
+                        instanceof OperatingSystemMXBean bean) {
             java = bean.getProcessCpuTime() / 1e6;
         }
         double launcher = 0;

@@ -32,7 +32,17 @@ final class Main implements Callable<Integer> {
                     new Output(),
                     new Copy(),
                     new Alive(),
-                    new Runs());
+                    new Runs(),
+                    new ServiceExec(),
+                    new ServiceCreate(),
+                    new ServiceBurst(),
+                    new ServiceAlive(),
+                    new ServiceNeighbour(),
+                    new ServiceStart(),
+                    new ServiceStore());
+
+    /** Selects all whose names begin with it and a dot. */
+    private static final String SERVICE = "service";
 
     /** Uids of a user namespace pass through to a bundle's root. */
     private static final Set<PosixFilePermission> OTHERS_PASS =
@@ -41,7 +51,11 @@ final class Main implements Callable<Integer> {
     @Parameters(
             paramLabel = "NAME",
             arity = "0..*",
-            description = "sustained, cycle, exec, output, copy, alive, run; default: all")
+            description = {
+                "sustained, cycle, exec, output, copy, alive, run,",
+                "service (all of: service.exec, service.create, service.burst, service.alive,",
+                "service.neighbour, service.start, service.store); default: all"
+            })
     private List<String> names = List.of();
 
     @Option(names = "--json", description = "one JSON object per row instead of a table")
@@ -66,6 +80,7 @@ final class Main implements Callable<Integer> {
     public Integer call() {
         Set<String> unknown = new TreeSet<>(names);
         ALL.forEach(measure -> unknown.remove(measure.name()));
+        unknown.remove(SERVICE);
         if (!unknown.isEmpty()) {
             System.err.println("bench: no such name: " + String.join(", ", unknown));
             return 2;
@@ -74,15 +89,23 @@ final class Main implements Callable<Integer> {
         Path work = workFolder();
         // Also when it is stopped by a signal.
         Runtime.getRuntime().addShutdownHook(new Thread(() -> remove(work), "bench-remove"));
+        // Nothing of Api stays open.
+        System.setProperty("http.keepAlive", "false");
         System.setProperty("caisson.state.dir", stateFolder(work).toString());
         Setting setting = new Setting(property("checkout"), work, property("pace"), quick, docker);
         boolean complete = true;
         for (Measure measure : ALL) {
-            if (names.isEmpty() || names.contains(measure.name())) {
+            if (wanted(measure.name())) {
                 complete &= measured(measure, setting, report);
             }
         }
         return complete ? 0 : 1;
+    }
+
+    private boolean wanted(String name) {
+        return names.isEmpty()
+                || names.contains(name)
+                || (names.contains(SERVICE) && name.startsWith(SERVICE + "."));
     }
 
     private static boolean measured(Measure measure, Setting setting, Report report) {

@@ -15,6 +15,9 @@ import java.util.concurrent.TimeUnit;
  * A command that a small C program runs and times, so that nothing of this JVM is in its numbers.
  */
 final class Peer implements AutoCloseable {
+    /** The interval of those that all start at once; their times are from the first start on. */
+    static final Duration AT_ONCE = Duration.ofNanos(-1000);
+
     private final String name;
     private final Process process;
     private final Writer orders;

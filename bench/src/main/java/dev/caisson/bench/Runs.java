@@ -79,7 +79,7 @@ final class Runs implements Measure {
         }
     }
 
-    private static Optional<Path> tarball(Path checkout) {
+    static Optional<Path> tarball(Path checkout) {
         Path dist = checkout.resolve("dist");
         if (!Files.isDirectory(dist)) {
             return Optional.empty();
@@ -91,7 +91,7 @@ final class Runs implements Measure {
         }
     }
 
-    private static Path unpack(Path tarball, Path folder) {
+    static Path unpack(Path tarball, Path folder) {
         try {
             Files.createDirectories(folder);
         } catch (IOException e) {

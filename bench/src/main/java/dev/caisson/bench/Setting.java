@@ -14,6 +14,11 @@ import java.nio.file.Path;
  */
 record Setting(Path checkout, Path work, Path pace, boolean quick, boolean startDocker) {
 
+    /** The compiled {@code peers/load.c}. */
+    Path load() {
+        return pace.resolveSibling("load");
+    }
+
     /** How often something is done. */
     int times(int usually, int whenQuick) {
         return quick ? whenQuick : usually;

@@ -21,7 +21,6 @@ final class Sustained implements Measure {
     private static final int IN_FLIGHT = Integer.getInteger("caisson.bench.inflight", 3);
     private static final Duration PATIENCE = Duration.ofSeconds(30);
     private static final double PER_SECOND = 150;
-    private static final int TOLD = 8;
     private static final double FLAT = 0.9;
 
     @Override
@@ -68,13 +67,11 @@ final class Sustained implements Measure {
                                     used.perCycle(cycles)
                                             + "; whole host "
                                             + Numbers.text(used.host() / cycles)));
-            leaks = changes(before, folders);
+            leaks = Leaks.since(before, folders, PATIENCE);
         }
-        changes(outside, folders).forEach(change -> leaks.add("after close: " + change));
-        report.row(
-                Row.of(name() + ".census", leaks.size(), "changes")
-                        .withTarget(Target.valueAtMost(0))
-                        .withNote(leaks.isEmpty() ? told(before) : few(leaks)));
+        Leaks.since(outside, folders, PATIENCE)
+                .forEach(change -> leaks.add("after close: " + change));
+        report.row(Leaks.row(name() + ".census", leaks, before));
     }
 
     /** Waits until nothing changes any more; the number of disks then. */
@@ -87,31 +84,6 @@ final class Sustained implements Measure {
             disks = now;
         }
         return disks;
-    }
-
-    /** What differs, after giving it time to be equal: others may run something meanwhile. */
-    private static List<String> changes(Census before, List<Path> folders) {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        List<String> changes = Census.take(folders).changesSince(before);
-        while (!changes.isEmpty() && System.nanoTime() < deadline) {
-            Pace.rest(Duration.ofMillis(200));
-            changes = Census.take(folders).changesSince(before);
-        }
-        return new ArrayList<>(changes);
-    }
-
-    private static String few(List<String> changes) {
-        String told = String.join("; ", changes.subList(0, Math.min(TOLD, changes.size())));
-        return changes.size() > TOLD ? told + "; and " + (changes.size() - TOLD) + " more" : told;
-    }
-
-    private static String told(Census census) {
-        List<String> parts = new ArrayList<>();
-        for (String kind :
-                List.of("process", "cgroup", "mount", "loop", "namespace", "descriptor", "file")) {
-            parts.add(kind + " " + census.total(kind));
-        }
-        return "before and after: " + String.join(", ", parts);
     }
 
     /** Threads that share a number of lives. */

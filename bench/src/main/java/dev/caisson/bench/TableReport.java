@@ -5,7 +5,7 @@ import java.util.OptionalDouble;
 
 /** Rows as a table for people. */
 final class TableReport implements Report {
-    private static final String LINE = "%-22s %10s %-8s %-22s %10s %7s  %-15s %-5s %s%n";
+    private static final String LINE = "%-28s %10s %-8s %-22s %10s %7s  %-15s %-5s %s%n";
 
     private final PrintStream out;
 
@@ -18,7 +18,7 @@ final class TableReport implements Report {
     @Override
     public void row(Row row) {
         if (!row.skipped().isEmpty()) {
-            out.printf("%-22s skipped: %s%n", row.name(), row.skipped());
+            out.printf("%-28s skipped: %s%n", row.name(), row.skipped());
             return;
         }
         out.printf(

@@ -364,10 +364,14 @@ final class Recovery {
     private void keptDisks() {
         halfMade();
         Query mine = Query.ALL.withNode(parts.node());
-        parts.ledger().read(tx -> tx.list(Kind.SNAPSHOT, mine)).forEach(row ->
-                parts.disks().adopt(row.id(), row.tenant(), SnapshotDoc.of(row).bytes));
-        parts.ledger().read(tx -> tx.list(Kind.VOLUME, mine)).forEach(row ->
-                parts.disks().adopt(row.id(), row.tenant(), VolumeDoc.of(row).diskBytes));
+        parts.ledger()
+                .read(tx -> tx.list(Kind.SNAPSHOT, mine))
+                .forEach(row ->
+                        parts.disks().adopt(row.id(), row.tenant(), SnapshotDoc.of(row).bytes));
+        parts.ledger()
+                .read(tx -> tx.list(Kind.VOLUME, mine))
+                .forEach(row ->
+                        parts.disks().adopt(row.id(), row.tenant(), VolumeDoc.of(row).diskBytes));
     }
 
     /** Rows whose disks never came to be, or are gone already. */

@@ -7,7 +7,6 @@ import dev.caisson.v1.Json;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.lang.reflect.RecordComponent;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Locale;
@@ -187,30 +186,24 @@ final class Exchange {
     /** Refuses a form in which a reference is absent that must be there. */
     private static <T> T complete(String path, T form) {
         if (form instanceof Record) {
-            for (RecordComponent part : form.getClass().getRecordComponents()) {
-                String name = path.isEmpty() ? part.getName() : path + "." + part.getName();
-                Object value = component(form, part);
-                if (value == null && !Schemas.nullable(part)) {
+            for (FormPart part : FormPart.of(form.getClass())) {
+                Object value = part.value(form);
+                if (value == null && !part.nullable()) {
+                    String name = part.within(path);
                     throw CaissonException.invalid(name, "The field '" + name + "' is missing.");
                 }
                 if (value instanceof List<?> items) {
                     for (int i = 0; i < items.size(); i++) {
-                        complete(name + "[" + i + "]", items.get(i));
+                        if (items.get(i) instanceof Record item) {
+                            complete(part.within(path) + "[" + i + "]", item);
+                        }
                     }
-                } else if (value != null) {
-                    complete(name, value);
+                } else if (value instanceof Record inner) {
+                    complete(part.within(path), inner);
                 }
             }
         }
         return form;
-    }
-
-    private static @Nullable Object component(Object form, RecordComponent part) {
-        try {
-            return part.getAccessor().invoke(form);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException("A form cannot be read.", e);
-        }
     }
 
     /** The body as it comes, of any length; every break of it is an exception. */
