@@ -115,6 +115,16 @@ final class Acknowledged {
         return ids.size();
     }
 
+    /** After an orderly upgrade of the launcher: the same, but for runs that met the gap. */
+    void verifyUpgraded(Api api) {
+        runs.keySet().removeIf(id -> {
+            JsonNode run = api.get("/v1/runs/" + id + "?waitMillis=30000").ok();
+            return run.path("state").asString().equals("failed")
+                    && run.path("error").path("code").asString().equals("launcher_unavailable");
+        });
+        verify(api);
+    }
+
     /** After the server died: everything that was told is there. */
     void verify(Api api) {
         keys.forEach((key, id) -> replay(api, key, id));
@@ -222,7 +232,12 @@ final class Acknowledged {
 
     private void exec(Api api, String id, String output) {
         JsonNode exec = api.get("/v1/execs/" + id + "?waitMillis=30000").ok();
-        String told = String.valueOf(exec);
+        String told =
+                shown(exec)
+                        + "\nin "
+                        + api.get("/v1/sandboxes/" + execSandbox.get(id)).text()
+                        + "\nevents "
+                        + told(api, execSandbox.get(id));
         assertThat(exec.path("state").asString()).as(told).isEqualTo("ended");
         String reason = exec.path("result").path("reason").asString();
         boolean sandboxEnded =
@@ -257,6 +272,37 @@ final class Acknowledged {
                             + contents.stream().map(Acknowledged::shown).toList())
                     .isTrue();
         }
+    }
+
+    /** What happened to a sandbox, for the message of a failure. */
+    private static String told(Api api, String sandbox) {
+        StringBuilder told = new StringBuilder();
+        api.get("/v1/events?limit=200&sandbox=" + sandbox)
+                .json()
+                .path("items")
+                .forEach(event ->
+                        told.append('\n')
+                                .append(event.path("time").asString())
+                                .append(' ')
+                                .append(event.path("type").asString())
+                                .append(' ')
+                                .append(event.path("reason").asString())
+                                .append(' ')
+                                .append(event.path("exec").asString("")));
+        return told.toString();
+    }
+
+    private static String shown(JsonNode exec) {
+        return exec.path("id").asString()
+                + " "
+                + exec.path("state").asString()
+                + " "
+                + exec.path("result").path("reason").asString("")
+                + " bytes "
+                + exec.path("result").path("stdout").path("totalBytes")
+                + " ended "
+                + exec.path("endedAt").asString("")
+                + exec.path("error");
     }
 
     private static String shown(String content) {

@@ -155,7 +155,7 @@ class ServiceCrashTest {
                 LiveService.pause(1000);
                 load.stop();
                 awaitCreate(service.admin());
-                told.verify(service.admin());
+                told.verifyUpgraded(service.admin());
             }
             assertNothingIsLeft(service, before);
             Acknowledged.verifyAccounts(service.admin());

@@ -502,7 +502,8 @@ final class Lives {
         box.lock.lock();
         try {
             if (!box.doc().over()) {
-                box.execs.values().forEach(exec -> exec.sandboxOver(reason, EXECS_END_MILLIS));
+                // Nobody is there who could tell of their own ends.
+                box.execs.values().forEach(exec -> exec.sandboxOver(reason, 0));
                 over(box, box.draft(), reason, detail, null);
             }
         } finally {
