@@ -117,11 +117,15 @@ final class Acknowledged {
 
     /** After an orderly upgrade of the launcher: the same, but for runs that met the gap. */
     void verifyUpgraded(Api api) {
-        runs.keySet().removeIf(id -> {
-            JsonNode run = api.get("/v1/runs/" + id + "?waitMillis=30000").ok();
-            return run.path("state").asString().equals("failed")
-                    && run.path("error").path("code").asString().equals("launcher_unavailable");
-        });
+        runs.keySet()
+                .removeIf(id -> {
+                    JsonNode run = api.get("/v1/runs/" + id + "?waitMillis=30000").ok();
+                    return run.path("state").asString().equals("failed")
+                            && run.path("error")
+                                    .path("code")
+                                    .asString()
+                                    .equals("launcher_unavailable");
+                });
         verify(api);
     }
 
@@ -137,8 +141,11 @@ final class Acknowledged {
             String state = found.path("state").asString();
             if (state.equals("paused")) {
                 // Its commands go on, its files can be read.
-                state = api.post("/v1/sandboxes/" + id + "/resume", Map.of()).ok().path("state")
-                        .asString();
+                state =
+                        api.post("/v1/sandboxes/" + id + "/resume", Map.of())
+                                .ok()
+                                .path("state")
+                                .asString();
                 assertThat(state).isEqualTo("running");
             }
             sandboxes.put(id, Set.of(state));
@@ -187,7 +194,9 @@ final class Acknowledged {
             if (reason.equals("exited")) {
                 assertThat(Api.stdout(exec)).isEqualTo(output);
             } else {
-                assertThat(exec.path("state").asString()).as(exec::toString).isIn("ended", "failed");
+                assertThat(exec.path("state").asString())
+                        .as(exec::toString)
+                        .isIn("ended", "failed");
                 assertThat(reason)
                         .as(exec::toString)
                         .isIn("lost", "sandbox_ended", "killed", "signalled", "");
@@ -268,8 +277,14 @@ final class Acknowledged {
             Api.Answer read = api.get("/v1/sandboxes/" + parts[0] + "/files?path=" + parts[1]);
             String found = read.status() == 404 ? "" : read.text();
             assertThat(contents.contains(found))
-                    .as(() -> key + ": " + read.status() + ", " + shown(found) + " of "
-                            + contents.stream().map(Acknowledged::shown).toList())
+                    .as(() ->
+                            key
+                                    + ": "
+                                    + read.status()
+                                    + ", "
+                                    + shown(found)
+                                    + " of "
+                                    + contents.stream().map(Acknowledged::shown).toList())
                     .isTrue();
         }
     }
@@ -339,7 +354,10 @@ final class Acknowledged {
                         assertThat(cpu.getOrDefault(event.path("session").asString(), 0L))
                                 .as(event::toString)
                                 .isEqualTo(
-                                        event.path("data").path("usage").path("cpuMillis").asLong()));
+                                        event.path("data")
+                                                .path("usage")
+                                                .path("cpuMillis")
+                                                .asLong()));
     }
 
     private static Map<String, Long> cpuBySession(Api api) {

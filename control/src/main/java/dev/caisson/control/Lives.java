@@ -207,7 +207,8 @@ final class Lives {
                         disk,
                         mounts,
                         doc.root),
-                new HostedSandbox.HostedSettings(nextEpoch(box), Map.of(), doc.allowDegraded, limits),
+                new HostedSandbox.HostedSettings(
+                        nextEpoch(box), Map.of(), doc.allowDegraded, limits),
                 new Listener(box, doc.session));
     }
 

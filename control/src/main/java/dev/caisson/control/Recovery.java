@@ -354,10 +354,14 @@ final class Recovery {
 
     private void keptDisks() {
         Query mine = Query.ALL.withNode(parts.node());
-        parts.ledger().read(tx -> tx.list(Kind.SNAPSHOT, mine)).forEach(row ->
-                parts.disks().adopt(row.id(), row.tenant(), SnapshotDoc.of(row).bytes));
-        parts.ledger().read(tx -> tx.list(Kind.VOLUME, mine)).forEach(row ->
-                parts.disks().adopt(row.id(), row.tenant(), VolumeDoc.of(row).diskBytes));
+        parts.ledger()
+                .read(tx -> tx.list(Kind.SNAPSHOT, mine))
+                .forEach(row ->
+                        parts.disks().adopt(row.id(), row.tenant(), SnapshotDoc.of(row).bytes));
+        parts.ledger()
+                .read(tx -> tx.list(Kind.VOLUME, mine))
+                .forEach(row ->
+                        parts.disks().adopt(row.id(), row.tenant(), VolumeDoc.of(row).diskBytes));
     }
 
     private void snapshot(Engine engine, String id, Set<String> wanted) {

@@ -408,7 +408,8 @@ public final class Service implements Control {
                             .event(
                                     tx,
                                     EventType.SERVER_STOPPED,
-                                    Ledger.Subject.tenant(tx.meta(Directory.HOME).orElse("default")),
+                                    Ledger.Subject.tenant(
+                                            tx.meta(Directory.HOME).orElse("default")),
                                     "",
                                     Map.of("node", parts.node()));
                     return null;
