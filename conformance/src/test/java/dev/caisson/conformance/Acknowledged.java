@@ -115,6 +115,20 @@ final class Acknowledged {
         return ids.size();
     }
 
+    /** After an orderly upgrade of the launcher: the same, but for runs that met the gap. */
+    void verifyUpgraded(Api api) {
+        runs.keySet()
+                .removeIf(id -> {
+                    JsonNode run = api.get("/v1/runs/" + id + "?waitMillis=30000").ok();
+                    return run.path("state").asString().equals("failed")
+                            && run.path("error")
+                                    .path("code")
+                                    .asString()
+                                    .equals("launcher_unavailable");
+                });
+        verify(api);
+    }
+
     /** After the server died: everything that was told is there. */
     void verify(Api api) {
         keys.forEach((key, id) -> replay(api, key, id));
@@ -127,8 +141,11 @@ final class Acknowledged {
             String state = found.path("state").asString();
             if (state.equals("paused")) {
                 // Its commands go on, its files can be read.
-                state = api.post("/v1/sandboxes/" + id + "/resume", Map.of()).ok().path("state")
-                        .asString();
+                state =
+                        api.post("/v1/sandboxes/" + id + "/resume", Map.of())
+                                .ok()
+                                .path("state")
+                                .asString();
                 assertThat(state).isEqualTo("running");
             }
             sandboxes.put(id, Set.of(state));
@@ -177,7 +194,9 @@ final class Acknowledged {
             if (reason.equals("exited")) {
                 assertThat(Api.stdout(exec)).isEqualTo(output);
             } else {
-                assertThat(exec.path("state").asString()).as(exec::toString).isIn("ended", "failed");
+                assertThat(exec.path("state").asString())
+                        .as(exec::toString)
+                        .isIn("ended", "failed");
                 assertThat(reason)
                         .as(exec::toString)
                         .isIn("lost", "sandbox_ended", "killed", "signalled", "");
@@ -222,7 +241,12 @@ final class Acknowledged {
 
     private void exec(Api api, String id, String output) {
         JsonNode exec = api.get("/v1/execs/" + id + "?waitMillis=30000").ok();
-        String told = String.valueOf(exec);
+        String told =
+                shown(exec)
+                        + "\nin "
+                        + api.get("/v1/sandboxes/" + execSandbox.get(id)).text()
+                        + "\nevents "
+                        + told(api, execSandbox.get(id));
         assertThat(exec.path("state").asString()).as(told).isEqualTo("ended");
         String reason = exec.path("result").path("reason").asString();
         boolean sandboxEnded =
@@ -253,10 +277,47 @@ final class Acknowledged {
             Api.Answer read = api.get("/v1/sandboxes/" + parts[0] + "/files?path=" + parts[1]);
             String found = read.status() == 404 ? "" : read.text();
             assertThat(contents.contains(found))
-                    .as(() -> key + ": " + read.status() + ", " + shown(found) + " of "
-                            + contents.stream().map(Acknowledged::shown).toList())
+                    .as(() ->
+                            key
+                                    + ": "
+                                    + read.status()
+                                    + ", "
+                                    + shown(found)
+                                    + " of "
+                                    + contents.stream().map(Acknowledged::shown).toList())
                     .isTrue();
         }
+    }
+
+    /** What happened to a sandbox, for the message of a failure. */
+    private static String told(Api api, String sandbox) {
+        StringBuilder told = new StringBuilder();
+        api.get("/v1/events?limit=200&sandbox=" + sandbox)
+                .json()
+                .path("items")
+                .forEach(event ->
+                        told.append('\n')
+                                .append(event.path("time").asString())
+                                .append(' ')
+                                .append(event.path("type").asString())
+                                .append(' ')
+                                .append(event.path("reason").asString())
+                                .append(' ')
+                                .append(event.path("exec").asString("")));
+        return told.toString();
+    }
+
+    private static String shown(JsonNode exec) {
+        return exec.path("id").asString()
+                + " "
+                + exec.path("state").asString()
+                + " "
+                + exec.path("result").path("reason").asString("")
+                + " bytes "
+                + exec.path("result").path("stdout").path("totalBytes")
+                + " ended "
+                + exec.path("endedAt").asString("")
+                + exec.path("error");
     }
 
     private static String shown(String content) {
@@ -293,7 +354,10 @@ final class Acknowledged {
                         assertThat(cpu.getOrDefault(event.path("session").asString(), 0L))
                                 .as(event::toString)
                                 .isEqualTo(
-                                        event.path("data").path("usage").path("cpuMillis").asLong()));
+                                        event.path("data")
+                                                .path("usage")
+                                                .path("cpuMillis")
+                                                .asLong()));
     }
 
     private static Map<String, Long> cpuBySession(Api api) {

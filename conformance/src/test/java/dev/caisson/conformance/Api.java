@@ -120,10 +120,10 @@ final class Api {
                     path.contains("/files?")
                             || path.contains("/archive")
                             || path.contains("/stdin");
-            request.header(
-                    "Content-Type", bytes ? "application/octet-stream" : "application/json");
+            request.header("Content-Type", bytes ? "application/octet-stream" : "application/json");
             request.method(
-                    method, body == null ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));
+                    method,
+                    body == null ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));
             HttpResponse<byte[]> answer = CLIENT.send(request.build(), BodyHandlers.ofByteArray());
             return new Answer(answer.statusCode(), answer.headers(), answer.body());
         } catch (IOException e) {

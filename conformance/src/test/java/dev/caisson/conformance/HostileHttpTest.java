@@ -65,9 +65,16 @@ class HostileHttpTest {
             throws IOException {
         Socket socket = new Socket("127.0.0.1", service.port());
         String head =
-                method + " " + path + " HTTP/1.1\r\nHost: 127.0.0.1:" + service.port()
-                        + "\r\nAuthorization: Bearer " + service.adminKey()
-                        + "\r\nContent-Type: application/octet-stream\r\n" + header + "\r\n\r\n";
+                method
+                        + " "
+                        + path
+                        + " HTTP/1.1\r\nHost: 127.0.0.1:"
+                        + service.port()
+                        + "\r\nAuthorization: Bearer "
+                        + service.adminKey()
+                        + "\r\nContent-Type: application/octet-stream\r\n"
+                        + header
+                        + "\r\n\r\n";
         socket.getOutputStream().write(head.getBytes(StandardCharsets.US_ASCII));
         return socket;
     }
@@ -85,8 +92,8 @@ class HostileHttpTest {
                     socket.connect(new InetSocketAddress("127.0.0.1", service.port()), 5000);
                     held.add(socket);
                     if (i % 2 == 0) {
-                        socket.getOutputStream().write("GET /v1/inf".getBytes(
-                                StandardCharsets.US_ASCII));
+                        socket.getOutputStream()
+                                .write("GET /v1/inf".getBytes(StandardCharsets.US_ASCII));
                     }
                 }
                 for (int i = 0; i < 10; i++) {
@@ -121,9 +128,14 @@ class HostileHttpTest {
         socket.setReceiveBufferSize(4096);
         socket.connect(new InetSocketAddress("127.0.0.1", service.port()));
         String head =
-                "POST /v1/sandboxes/" + sandbox + "/execs?mode=stream HTTP/1.1\r\nHost: 127.0.0.1:"
-                        + service.port() + "\r\nAuthorization: Bearer " + service.adminKey()
-                        + "\r\nContent-Type: application/json\r\nContent-Length: " + body.length
+                "POST /v1/sandboxes/"
+                        + sandbox
+                        + "/execs?mode=stream HTTP/1.1\r\nHost: 127.0.0.1:"
+                        + service.port()
+                        + "\r\nAuthorization: Bearer "
+                        + service.adminKey()
+                        + "\r\nContent-Type: application/json\r\nContent-Length: "
+                        + body.length
                         + "\r\n\r\n";
         socket.getOutputStream().write(head.getBytes(StandardCharsets.US_ASCII));
         socket.getOutputStream().write(body);
@@ -136,8 +148,8 @@ class HostileHttpTest {
         Path disk = Files.createDirectories(folder.resolve("disk"));
         Lab.needsSandboxes();
         assumeTrue(
-                MachineCrashTest.run("mount", "-t", "tmpfs", "-o", "size=48m", "data",
-                        disk.toString()),
+                MachineCrashTest.run(
+                        "mount", "-t", "tmpfs", "-o", "size=48m", "data", disk.toString()),
                 "needs to be allowed to mount");
         try (LiveService service = LiveService.prepared(disk.resolve("data"))) {
             service.startLauncher();
@@ -180,15 +192,15 @@ class HostileHttpTest {
                                     .asLong())
                     .isEqualTo(168_894);
             LiveService.pause(3000);
-            assertThat(service.serverLog().length()).as("lines of log while it is full")
+            assertThat(service.serverLog().length())
+                    .as("lines of log while it is full")
                     .isLessThan(5500);
             Files.delete(ballast);
             JsonNode end = api.get("/v1/execs/" + exec + "?waitMillis=30000").ok();
             assertThat(end.path("state").asString()).as(end::toString).isEqualTo("ended");
             assertThat(end.path("result").path("stdout").path("totalBytes").asLong())
                     .isEqualTo(348_894);
-            await().atMost(SOON)
-                    .until(() -> api.post("/v1/sandboxes", Map.of()).status() == 201);
+            await().atMost(SOON).until(() -> api.post("/v1/sandboxes", Map.of()).status() == 201);
             ServiceTest.assertNoHoles(api.events());
             // What failed to start left nothing.
             assertThat(api.all("/v1/sandboxes?state=creating,ending")).isEmpty();
@@ -206,8 +218,11 @@ class HostileHttpTest {
     void bombsOfOneTenantDoNotStopAnothers() throws Exception {
         try (LiveService service = LiveService.start()) {
             Api home = service.admin();
-            String hostile = home.post("/v1/tenants", Map.of("name", "hostile")).ok(201)
-                    .path("id").asString();
+            String hostile =
+                    home.post("/v1/tenants", Map.of("name", "hostile"))
+                            .ok(201)
+                            .path("id")
+                            .asString();
             Api bad =
                     service.api(
                             home.with("Caisson-Tenant", hostile)
@@ -225,8 +240,7 @@ class HostileHttpTest {
             List<String> execs = new ArrayList<>();
             for (String bomb : bombs) {
                 String id =
-                        bad.sandbox(
-                                Map.of("limits", Map.of("pids", 64, "diskBytes", 64 << 20)));
+                        bad.sandbox(Map.of("limits", Map.of("pids", 64, "diskBytes", 64 << 20)));
                 execs.add(
                         bad.post(
                                         "/v1/sandboxes/" + id + "/execs?mode=detach",
@@ -248,8 +262,10 @@ class HostileHttpTest {
             List<String> hit = new ArrayList<>();
             for (String exec : execs) {
                 JsonNode told = bad.get("/v1/execs/" + exec + "?waitMillis=20000").ok();
-                hit.add(told.path("result").path("limitsHit") + " "
-                        + told.path("result").path("reason"));
+                hit.add(
+                        told.path("result").path("limitsHit")
+                                + " "
+                                + told.path("result").path("reason"));
             }
             assertThat(hit.get(0)).contains("pids");
             assertThat(hit.get(1)).contains("disk");

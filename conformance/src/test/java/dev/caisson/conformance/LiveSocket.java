@@ -83,11 +83,10 @@ final class LiveSocket implements AutoCloseable {
             plain.setSoTimeout((int) PATIENCE.toMillis());
             StringBuilder request =
                     new StringBuilder("GET / HTTP/1.1\r\nHost: ").append(url.getAuthority());
-            headers.forEach(
-                    (name, value) -> request.append("\r\n").append(name).append(": ").append(value));
+            headers.forEach((name, value) ->
+                    request.append("\r\n").append(name).append(": ").append(value));
             request.append("\r\nConnection: close\r\n\r\n");
-            plain.getOutputStream()
-                    .write(request.toString().getBytes(StandardCharsets.ISO_8859_1));
+            plain.getOutputStream().write(request.toString().getBytes(StandardCharsets.ISO_8859_1));
             return new String(plain.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         }
     }

@@ -53,8 +53,8 @@ class MachineCrashTest {
     }
 
     /** What was acknowledged and is not there, by id. */
-    private Map<String, String> missingAfterCrash(
-            @org.jspecify.annotations.Nullable Path preload) throws Exception {
+    private Map<String, String> missingAfterCrash(@org.jspecify.annotations.Nullable Path preload)
+            throws Exception {
         Lab.needsSandboxes();
         Path disk = folder.resolve("disk.img");
         Path copy = folder.resolve("copy.img");
@@ -107,7 +107,10 @@ class MachineCrashTest {
         told.put("/v1/runs/" + run, "ran");
         told.put("/v1/runs/" + run + "/files/out.txt", "file");
         String policy =
-                api.put("/v1/policies/durable", Map.of("root", "denied")).ok().path("id").asString();
+                api.put("/v1/policies/durable", Map.of("root", "denied"))
+                        .ok()
+                        .path("id")
+                        .asString();
         told.put("/v1/policies/" + policy, "durable");
         String agent =
                 api.post("/v1/keys", Map.of("role", "agent", "name", "durable-key"))
@@ -115,8 +118,7 @@ class MachineCrashTest {
                         .path("id")
                         .asString();
         told.put("/v1/keys/" + agent, "durable-key");
-        Api.Answer once =
-                api.with("Idempotency-Key", "machine").post("/v1/sandboxes", Map.of());
+        Api.Answer once = api.with("Idempotency-Key", "machine").post("/v1/sandboxes", Map.of());
         told.put("idempotent", once.ok(201).path("id").asString());
     }
 

@@ -56,8 +56,7 @@ class ServiceCrashTest {
             Acknowledged told = new Acknowledged();
             Random random = new Random(SEED);
             for (int round = 0; round < ROUNDS; round++) {
-                ServiceLoad load =
-                        ServiceLoad.start(service.admin(), told, SEED + round, false);
+                ServiceLoad load = ServiceLoad.start(service.admin(), told, SEED + round, false);
                 LiveService.pause(100 + random.nextInt(1500));
                 service.killServer();
                 load.stop();
@@ -79,14 +78,14 @@ class ServiceCrashTest {
     }
 
     @Test
-    @DisplayName("the launcher is killed at random moments: sandboxes are told lost, nothing else is")
+    @DisplayName(
+            "the launcher is killed at random moments: sandboxes are told lost, nothing else is")
     void theLauncherIsKilled() throws Exception {
         try (LiveService service = LiveService.start()) {
             Acknowledged told = new Acknowledged();
             Random random = new Random(SEED);
             for (int round = 0; round < ROUNDS; round++) {
-                ServiceLoad load =
-                        ServiceLoad.start(service.admin(), told, SEED + round, true);
+                ServiceLoad load = ServiceLoad.start(service.admin(), told, SEED + round, true);
                 LiveService.pause(100 + random.nextInt(1000));
                 service.killLauncher();
                 LiveService.pause(random.nextInt(100));
@@ -145,17 +144,15 @@ class ServiceCrashTest {
             LiveService.Census before = warm(service);
             Acknowledged told = new Acknowledged();
             for (int round = 0; round < Math.max(2, ROUNDS / 4); round++) {
-                ServiceLoad load =
-                        ServiceLoad.start(service.admin(), told, SEED + round, true);
+                ServiceLoad load = ServiceLoad.start(service.admin(), told, SEED + round, true);
                 LiveService.pause(1000);
                 int resumed = service.resumed();
                 LiveService.signal("USR2", service.launcher());
-                await().atMost(Duration.ofSeconds(60))
-                        .until(() -> service.resumed() > resumed);
+                await().atMost(Duration.ofSeconds(60)).until(() -> service.resumed() > resumed);
                 LiveService.pause(1000);
                 load.stop();
                 awaitCreate(service.admin());
-                told.verify(service.admin());
+                told.verifyUpgraded(service.admin());
             }
             assertNothingIsLeft(service, before);
             Acknowledged.verifyAccounts(service.admin());

@@ -150,8 +150,9 @@ final class ServiceLoad {
                 ok(
                         api.post(
                                 "/v1/sandboxes/" + sandbox + "/execs",
-                                Map.of("command", "for i in $(seq 1 50); do echo " + tag
-                                        + "-$i; done")));
+                                Map.of(
+                                        "command",
+                                        "for i in $(seq 1 50); do echo " + tag + "-$i; done")));
         if (exec.path("result").path("reason").asString().equals("exited")) {
             told.ended(exec.path("id").asString(), sandbox, Acknowledged.lines(tag, 50));
         }
@@ -190,8 +191,11 @@ final class ServiceLoad {
                 ok(
                         api.post(
                                 "/v1/runs?mode=detach",
-                                Map.of("command", "sleep 0.3; for i in $(seq 1 20); do echo " + tag
-                                        + "-$i; done")));
+                                Map.of(
+                                        "command",
+                                        "sleep 0.3; for i in $(seq 1 20); do echo "
+                                                + tag
+                                                + "-$i; done")));
         told.run(run.path("id").asString(), Acknowledged.lines(tag, 20));
     }
 

@@ -215,9 +215,7 @@ class ServiceTest {
         // Control: without autoResume a use is refused.
         String manual = api.sandbox(Map.of());
         api.post("/v1/sandboxes/" + manual + "/pause", Map.of()).ok();
-        assertThat(
-                        api.post("/v1/sandboxes/" + manual + "/execs", Map.of("command", "true"))
-                                .code())
+        assertThat(api.post("/v1/sandboxes/" + manual + "/execs", Map.of("command", "true")).code())
                 .isEqualTo("invalid_state");
     }
 
@@ -364,8 +362,13 @@ class ServiceTest {
                 .isEqualTo(204);
         assertThat(Api.stdout(ended(cat))).isEqualTo("hello\nhello\nend\n");
         String trapped =
-                id(start(id, Map.of("command", "trap 'echo got; exit 7' USR1; while :; do sleep"
-                        + " 0.05; done")));
+                id(
+                        start(
+                                id,
+                                Map.of(
+                                        "command",
+                                        "trap 'echo got; exit 7' USR1; while :; do sleep"
+                                                + " 0.05; done")));
         LiveService.pause(300);
         api.post("/v1/execs/" + trapped + "/signal", Map.of("signal", 10)).ok(204);
         assertThat(ended(trapped).path("result").path("exitCode").asInt()).isEqualTo(7);
@@ -399,7 +402,11 @@ class ServiceTest {
                         Map.of("command", "for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done"),
                         item -> text(List.of(item)).contains("2"));
         String exec =
-                api.get("/v1/sandboxes/" + id + "/execs").ok().path("items").get(0).path("id")
+                api.get("/v1/sandboxes/" + id + "/execs")
+                        .ok()
+                        .path("items")
+                        .get(0)
+                        .path("id")
                         .asString();
         String last = seen.getLast().path("id").asString();
         List<JsonNode> rest =
@@ -530,11 +537,10 @@ class ServiceTest {
     void tellsWhatHappensInAFolder() throws Exception {
         String id = api.sandbox(Map.of());
         CompletableFuture<List<JsonNode>> told =
-                CompletableFuture.supplyAsync(
-                        () ->
-                                api.items(
-                                        "/v1/sandboxes/" + id + "/files/watch?path=/work",
-                                        item -> item.toString().contains("seen.txt")));
+                CompletableFuture.supplyAsync(() ->
+                        api.items(
+                                "/v1/sandboxes/" + id + "/files/watch?path=/work",
+                                item -> item.toString().contains("seen.txt")));
         for (int i = 0; i < 40 && !told.isDone(); i++) {
             api.sh(id, "rm -f /work/seen.txt; echo x > /work/seen.txt");
             LiveService.pause(100);
@@ -548,8 +554,7 @@ class ServiceTest {
         String id = api.sandbox(Map.of());
         api.sh(id, "mkdir w; echo page > w/index.html");
         start(id, Map.of("command", "cd w && python3 -m http.server 8123 --bind 127.0.0.1"));
-        JsonNode port =
-                api.post("/v1/sandboxes/" + id + "/ports", Map.of("port", 8123)).ok(201);
+        JsonNode port = api.post("/v1/sandboxes/" + id + "/ports", Map.of("port", 8123)).ok(201);
         String token = port.path("token").asString();
         java.net.URI url = java.net.URI.create(port.path("url").asString());
         await().atMost(Duration.ofSeconds(10))
@@ -560,8 +565,7 @@ class ServiceTest {
         assertThat(LiveSocket.http(url, Map.of())).doesNotContain("page");
         assertThat(LiveSocket.http(url, Map.of("Caisson-Port-Token", token + "x")))
                 .doesNotContain("page");
-        try (LiveSocket tcp =
-                LiveSocket.open(api, "/v1/sandboxes/" + id + "/ports/8123/tcp")) {
+        try (LiveSocket tcp = LiveSocket.open(api, "/v1/sandboxes/" + id + "/ports/8123/tcp")) {
             tcp.send("GET / HTTP/1.0\r\n\r\n");
             tcp.await("page");
         }
@@ -645,11 +649,16 @@ class ServiceTest {
                                         Map.of("command", "sleep 61", "user", "alice"))
                                 .ok());
         JsonNode kill =
-                api.post(execs, Map.of("command", "pkill -u alice; ps -ef | grep 'sleep 6[1]'",
-                        "user", "bob")).ok();
+                api.post(
+                                execs,
+                                Map.of(
+                                        "command",
+                                        "pkill -u alice; ps -ef | grep 'sleep 6[1]'",
+                                        "user",
+                                        "bob"))
+                        .ok();
         assertThat(Api.stdout(kill)).isEmpty();
-        assertThat(api.get("/v1/execs/" + slow).ok().path("state").asString())
-                .isEqualTo("running");
+        assertThat(api.get("/v1/execs/" + slow).ok().path("state").asString()).isEqualTo("running");
         assertThat(api.post(users, Map.of("name", "bad name")).status()).isEqualTo(400);
     }
 
@@ -675,7 +684,8 @@ class ServiceTest {
         assertThat(api.get("/v1/runs/" + id(run) + "/files/out.txt").text()).isEqualTo("HALLO");
         assertThat(api.get("/v1/runs/" + id(run) + "/files/other").status()).isEqualTo(404);
         JsonNode detached =
-                api.post("/v1/runs?mode=detach", Map.of("command", "sleep 0.5; echo later")).ok(202);
+                api.post("/v1/runs?mode=detach", Map.of("command", "sleep 0.5; echo later"))
+                        .ok(202);
         JsonNode end = api.get("/v1/runs/" + id(detached) + "?waitMillis=20000").ok();
         assertThat(end.path("state").asString()).isEqualTo("ended");
         assertThat(Api.stdout(end)).isEqualTo("later\n");
@@ -700,13 +710,13 @@ class ServiceTest {
                 CompletableFuture.supplyAsync(() -> slow.post("/v1/runs", sleep));
         await().atMost(Duration.ofSeconds(5))
                 .pollInterval(Duration.ofMillis(20))
-                .until(() ->
-                        running.isDone()
-                                || slow.post("/v1/runs", sleep).status() == 409);
+                .until(() -> running.isDone() || slow.post("/v1/runs", sleep).status() == 409);
         assertThat(slow.post("/v1/runs", sleep).status()).isIn(409, 200);
-        assertThat(Api.stdout(slow.post("/v1/runs", sleep).status() == 200
-                        ? slow.post("/v1/runs", sleep).json()
-                        : running.join().json()))
+        assertThat(
+                        Api.stdout(
+                                slow.post("/v1/runs", sleep).status() == 200
+                                        ? slow.post("/v1/runs", sleep).json()
+                                        : running.join().json()))
                 .isEqualTo(Api.stdout(running.join().json()));
     }
 
@@ -725,8 +735,7 @@ class ServiceTest {
                                 "ask",
                                 List.of(Map.of("kind", "exec", "commands", List.of("rm")))))
                 .ok();
-        JsonNode key =
-                api.post("/v1/keys", Map.of("role", "operator", "name", name())).ok(201);
+        JsonNode key = api.post("/v1/keys", Map.of("role", "operator", "name", name())).ok(201);
         Api asker = service.api(key.path("key").asString());
         String id = asker.sandbox(Map.of("policy", policy));
         assertThat(asker.out(id, "echo free")).isEqualTo("free\n"); // control: not asked for

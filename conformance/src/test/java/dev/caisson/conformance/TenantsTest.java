@@ -88,21 +88,22 @@ class TenantsTest {
         List<Route> routes = new ArrayList<>();
         JsonNode paths = home.get("/v1/openapi.json").ok().path("paths");
         paths.propertyNames()
-                .forEach(path -> paths.path(path)
-                        .propertyNames()
-                        .forEach(method ->
-                                routes.add(
-                                        new Route(
-                                                method.toUpperCase(java.util.Locale.ROOT),
-                                                path,
-                                                paths.path(path)
-                                                        .path(method)
-                                                        .path("x-caisson-scope")
-                                                        .asString(""),
-                                                paths.path(path)
-                                                        .path(method)
-                                                        .path("responses")
-                                                        .has("101")))));
+                .forEach(path ->
+                        paths.path(path)
+                                .propertyNames()
+                                .forEach(method ->
+                                        routes.add(
+                                                new Route(
+                                                        method.toUpperCase(java.util.Locale.ROOT),
+                                                        path,
+                                                        paths.path(path)
+                                                                .path(method)
+                                                                .path("x-caisson-scope")
+                                                                .asString(""),
+                                                        paths.path(path)
+                                                                .path(method)
+                                                                .path("responses")
+                                                                .has("101")))));
         return routes;
     }
 
@@ -111,8 +112,11 @@ class TenantsTest {
         Api api = of.admin();
         String sandbox = api.sandbox(Map.of("name", "theirs"));
         api.sh(sandbox, "echo secret > /work/f");
-        String exec = id(api.post("/v1/sandboxes/" + sandbox + "/execs?mode=detach",
-                Map.of("command", "sleep 100", "stdin", true)));
+        String exec =
+                id(
+                        api.post(
+                                "/v1/sandboxes/" + sandbox + "/execs?mode=detach",
+                                Map.of("command", "sleep 100", "stdin", true)));
         String run = id(api.post("/v1/runs", Map.of("command", "echo secret > out.txt")));
         String snapshot =
                 id(api.post("/v1/sandboxes/" + sandbox + "/snapshots", Map.of("name", "saved")));
@@ -140,8 +144,14 @@ class TenantsTest {
                         .asString();
         approval = api.get("/v1/execs/" + approval).ok().path("approval").asString();
         String webhook =
-                id(api.post("/v1/webhooks", Map.of("url", "https://example.com/", "types",
-                        List.of("sandbox.ended"))));
+                id(
+                        api.post(
+                                "/v1/webhooks",
+                                Map.of(
+                                        "url",
+                                        "https://example.com/",
+                                        "types",
+                                        List.of("sandbox.ended"))));
         String key = id(api.post("/v1/keys", Map.of("role", "agent")));
         return Map.ofEntries(
                 Map.entry("sandbox", sandbox),
@@ -173,7 +183,9 @@ class TenantsTest {
 
     private static Api.Answer ask(Api api, Route route, String path) {
         String target = path;
-        if (path.contains("/files") && !path.contains("/runs/") && !path.endsWith("/move")
+        if (path.contains("/files")
+                && !path.contains("/runs/")
+                && !path.endsWith("/move")
                 && !path.endsWith("/links")) {
             target = path + "?path=/work/f";
         }
@@ -181,7 +193,9 @@ class TenantsTest {
             return api.send(route.method(), target, null);
         }
         if (target.contains("path=") || path.endsWith("/stdin")) {
-            return api.send(route.method(), target.equals(path) ? path + "?eof=false" : target,
+            return api.send(
+                    route.method(),
+                    target.equals(path) ? path + "?eof=false" : target,
                     new byte[0]);
         }
         Object body =
@@ -235,8 +249,10 @@ class TenantsTest {
     private static void assertListsOfTheOtherAreEmpty(
             Api other, String tenant, Map<String, String> theirs) {
         for (Route route : routes()) {
-            if (!route.method().equals("GET") || route.path().contains("{")
-                    || !route.path().startsWith("/v1/") || route.path().contains("openapi")) {
+            if (!route.method().equals("GET")
+                    || route.path().contains("{")
+                    || !route.path().startsWith("/v1/")
+                    || route.path().contains("openapi")) {
                 continue;
             }
             String told = other.get(route.path()).text();
@@ -255,8 +271,11 @@ class TenantsTest {
         for (Route route : routes()) {
             Optional<String> path = filled(route.path(), theirs);
             boolean endless = route.path().endsWith("/watch") || route.path().endsWith("/stream");
-            if (!route.method().equals("GET") || !route.path().contains("{") || path.isEmpty()
-                    || endless || route.socket()) {
+            if (!route.method().equals("GET")
+                    || !route.path().contains("{")
+                    || path.isEmpty()
+                    || endless
+                    || route.socket()) {
                 continue;
             }
             if (route.path().endsWith("/files/archive") || route.path().endsWith("/list")) {
@@ -308,7 +327,9 @@ class TenantsTest {
         int refused = 0;
         for (Route route : routes()) {
             Optional<String> path = filled(route.path(), nothing);
-            if (route.scope().isEmpty() || !route.scope().contains(":") || path.isEmpty()
+            if (route.scope().isEmpty()
+                    || !route.scope().contains(":")
+                    || path.isEmpty()
                     || (!route.path().contains("{") && !route.method().equals("GET"))) {
                 continue; // what creates is not asked of those who may
             }
@@ -317,13 +338,26 @@ class TenantsTest {
             boolean agentMay =
                     work.contains(noun)
                             || (!write
-                                    && Set.of("logs", "usage", "templates", "pools", "policies",
-                                                    "approvals", "info")
+                                    && Set.of(
+                                                    "logs",
+                                                    "usage",
+                                                    "templates",
+                                                    "pools",
+                                                    "policies",
+                                                    "approvals",
+                                                    "info")
                                             .contains(noun));
             boolean auditorMay =
                     !write
-                            && Set.of("events", "usage", "logs", "approvals", "policies", "audit",
-                                            "tenants", "info")
+                            && Set.of(
+                                            "events",
+                                            "usage",
+                                            "logs",
+                                            "approvals",
+                                            "policies",
+                                            "audit",
+                                            "tenants",
+                                            "info")
                                     .contains(noun);
             boolean narrowMay = Set.of("files:read", "execs:read").contains(route.scope());
             refused += check(agent, route, path.get(), agentMay, wrong);
@@ -395,8 +429,8 @@ class TenantsTest {
         Api disk = tenant(Map.of("diskBytes", 100 << 20)).admin();
         String kept = disk.sandbox(small);
         assertQuota(disk.post("/v1/sandboxes", small), "diskBytes");
-        assertQuota(disk.post("/v1/volumes", Map.of("name", "v", "diskBytes", 64 << 20)),
-                "diskBytes");
+        assertQuota(
+                disk.post("/v1/volumes", Map.of("name", "v", "diskBytes", 64 << 20)), "diskBytes");
         assertThat(disk.get("/v1/sandboxes/" + kept).ok().path("state").asString())
                 .isEqualTo("running");
         Api execs = tenant(Map.of("execs", 1)).admin();
@@ -419,10 +453,7 @@ class TenantsTest {
                 "outputBytesPerHour");
         Api cpu = tenant(Map.of("cpuSecondsPerHour", 1)).admin();
         String busy = cpu.sandbox(Map.of());
-        cpu.post(
-                        "/v1/sandboxes/" + busy + "/execs",
-                        Map.of("command", "timeout 4 sh -c 'while :; do :; done'"))
-                .ok();
+        JsonNode spin = cpu.sh(busy, "ulimit -t 2; while :; do :; done");
         await().atMost(Duration.ofSeconds(30))
                 .pollInterval(Duration.ofMillis(300))
                 .untilAsserted(() ->
@@ -431,7 +462,7 @@ class TenantsTest {
                                                         "/v1/sandboxes/" + busy + "/execs",
                                                         Map.of("command", "true"))
                                                 .status())
-                                .as(() -> cpu.get("/v1/usage?by=exec").text())
+                                .as(() -> spin + cpu.get("/v1/usage?by=session").text())
                                 .isEqualTo(429));
         assertQuota(
                 cpu.post("/v1/sandboxes/" + busy + "/execs", Map.of("command", "true")),

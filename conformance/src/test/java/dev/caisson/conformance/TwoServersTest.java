@@ -42,9 +42,14 @@ class TwoServersTest {
             as = List.of("setpriv", "--reuid=" + user, "--regid=65534", "--clear-groups");
             Files.writeString(folder.resolve("password"), PASSWORD);
             run("chown", "-R", user, folder.toString());
-            runAs("initdb", "--pgdata=" + data(), "--username=caisson",
-                    "--auth=scram-sha-256", "--pwfile=" + folder.resolve("password"),
-                    "--encoding=UTF8", "--no-sync");
+            runAs(
+                    "initdb",
+                    "--pgdata=" + data(),
+                    "--username=caisson",
+                    "--auth=scram-sha-256",
+                    "--pwfile=" + folder.resolve("password"),
+                    "--encoding=UTF8",
+                    "--no-sync");
             process = start();
             await();
         }
@@ -65,8 +70,15 @@ class TwoServersTest {
 
         private Process start() throws IOException {
             return new ProcessBuilder(
-                            command("postgres", "-D", data().toString(), "-p", "" + port, "-c",
-                                    "listen_addresses=127.0.0.1", "-c",
+                            command(
+                                    "postgres",
+                                    "-D",
+                                    data().toString(),
+                                    "-p",
+                                    "" + port,
+                                    "-c",
+                                    "listen_addresses=127.0.0.1",
+                                    "-c",
                                     "unix_socket_directories=" + folder))
                     .directory(folder.toFile())
                     .redirectErrorStream(true)
@@ -100,15 +112,19 @@ class TwoServersTest {
             for (int tries = 0; ; tries++) {
                 Process asked =
                         new ProcessBuilder(
-                                        programs.resolve("pg_isready").toString(), "-h",
-                                        "127.0.0.1", "-p", "" + port)
+                                        programs.resolve("pg_isready").toString(),
+                                        "-h",
+                                        "127.0.0.1",
+                                        "-p",
+                                        "" + port)
                                 .redirectErrorStream(true)
                                 .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                                 .start();
                 if (asked.waitFor() == 0) {
                     return;
                 }
-                assertThat(tries).as(() -> HostView.text(folder.resolve("log")).orElse(""))
+                assertThat(tries)
+                        .as(() -> HostView.text(folder.resolve("log")).orElse(""))
                         .isLessThan(200);
                 LiveService.pause(100);
             }
@@ -177,9 +193,7 @@ class TwoServersTest {
             assertThat(first.post("/v1/sandboxes", Map.of("name", "theirs")).status())
                     .isEqualTo(409);
             two.startServer();
-            assertThat(
-                            Api.stdout(
-                                    second.get("/v1/execs/" + slow + "?waitMillis=20000").ok()))
+            assertThat(Api.stdout(second.get("/v1/execs/" + slow + "?waitMillis=20000").ok()))
                     .isEqualTo("survived\n");
             ServiceTest.assertNoHoles(first.events());
 

@@ -29,6 +29,7 @@ public final class EngineRack implements AutoCloseable {
 
     private final List<Slot> slots;
     private final List<TierJson> missing;
+
     /** An engine that is not back after that is gone, and with it all that it had. */
     static final Duration PATIENCE = Duration.ofSeconds(15);
 

@@ -214,7 +214,8 @@ final class Lives {
                         disk,
                         mounts,
                         doc.root),
-                new HostedSandbox.HostedSettings(nextEpoch(box), Map.of(), doc.allowDegraded, limits),
+                new HostedSandbox.HostedSettings(
+                        nextEpoch(box), Map.of(), doc.allowDegraded, limits),
                 new Listener(box, doc.session));
     }
 
@@ -570,7 +571,8 @@ final class Lives {
         box.lock.lock();
         try {
             if (!box.doc().over()) {
-                endExecs(box, reason);
+                // Nobody is there who could tell of their own ends.
+                box.execs.values().forEach(exec -> exec.sandboxOver(reason, 0));
                 over(box, box.draft(), reason, detail, null);
             }
         } finally {

@@ -490,7 +490,9 @@ final class ExecStream implements AgentClient.Stream {
     @Override
     public void fail(CaissonException cause) {
         boolean gone =
-                cause.code() == ErrorCode.CANCELLED || cause.code() == ErrorCode.INVALID_STATE;
+                cause.code() == ErrorCode.CANCELLED
+                        || cause.code() == ErrorCode.INVALID_STATE
+                        || cause.code() == ErrorCode.LAUNCHER_UNAVAILABLE;
         if (options.outlives() && gone) {
             over(() -> delivery.abandoned(() -> end.completeExceptionally(cause)));
             return;

@@ -413,15 +413,28 @@ public final class HostedSandbox implements AutoCloseable {
     private void gone(EngineSandbox.Ended ended) {
         EngineSandbox.Ended told = asWanted(ended);
         if (client != null) {
-            client.close(
-                    CaissonException.of(
-                            ErrorCode.SANDBOX_ENDED,
-                            "The sandbox " + id() + " has ended: " + told.reason().value() + "."));
+            client.close(over(told));
         }
         if (!closed) {
             host.ended(told);
         }
         end.complete(told);
+    }
+
+    /**
+     * Why nothing more is heard. An engine that is away is no end of a sandbox that may live on
+     * without this client, and so none of its execs.
+     */
+    private CaissonException over(EngineSandbox.Ended told) {
+        if (told.reason() == EndReason.LOST && host.outlives()) {
+            return CaissonException.of(
+                            ErrorCode.LAUNCHER_UNAVAILABLE,
+                            "The engine of " + id() + " is away: " + told.detail())
+                    .withRemedy("Try again in a few seconds.");
+        }
+        return CaissonException.of(
+                ErrorCode.SANDBOX_ENDED,
+                "The sandbox " + id() + " has ended: " + told.reason().value() + ".");
     }
 
     /** Connects, and tells what happens to the channel. */
