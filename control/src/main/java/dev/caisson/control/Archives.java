@@ -6,6 +6,7 @@ import dev.caisson.api.FileInfo;
 import dev.caisson.api.FileType;
 import dev.caisson.api.SandboxFiles;
 import java.io.BufferedInputStream;
+import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -18,6 +19,7 @@ import java.util.zip.GZIPInputStream;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
 import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Tar archives of folders in sandboxes. Both directions are hostile: out of a sandbox go regular
@@ -27,6 +29,7 @@ import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
 final class Archives {
     private static final int MAX_ENTRIES = 100_000;
     private static final int MAX_NAME = 4096;
+    private static final int MAX_HEAD = 256 << 10;
     private static final int BUFFER = 64 << 10;
 
     private Archives() {}
@@ -145,23 +148,73 @@ final class Archives {
                 .withDetail("allowed", Long.toString(cap));
     }
 
-    private static TarArchiveInputStream open(Path aside) throws IOException {
+    private static TarArchiveInputStream open(Heads heads) {
+        return new TarArchiveInputStream(heads, StandardCharsets.UTF_8.name());
+    }
+
+    private static Heads plain(Path aside) throws IOException {
         BufferedInputStream raw = new BufferedInputStream(Files.newInputStream(aside), BUFFER);
         raw.mark(2);
         boolean gzip = raw.read() == 0x1f && raw.read() == 0x8b;
         raw.reset();
-        InputStream plain = gzip ? new GZIPInputStream(raw, BUFFER) : raw;
-        return new TarArchiveInputStream(plain, StandardCharsets.UTF_8.name());
+        return new Heads(gzip ? new GZIPInputStream(raw, BUFFER) : raw);
+    }
+
+    /**
+     * The unpacked archive. What comes before an entry, its head with long names and attributes, is
+     * kept in memory by whoever reads it and is as long as the archive says: here it is bounded.
+     */
+    private static final class Heads extends FilterInputStream {
+        private long left = Long.MAX_VALUE;
+
+        Heads(InputStream plain) {
+            super(plain);
+        }
+
+        /** The next entry, which must begin soon; the one before was read to its end. */
+        @Nullable TarArchiveEntry next(TarArchiveInputStream tar) throws IOException {
+            left = MAX_HEAD;
+            TarArchiveEntry entry = tar.getNextEntry();
+            left = Long.MAX_VALUE;
+            return entry;
+        }
+
+        @Override
+        public int read() throws IOException {
+            int one = super.read();
+            count(one < 0 ? 0 : 1);
+            return one;
+        }
+
+        @Override
+        public int read(byte[] bytes, int offset, int length) throws IOException {
+            int read = super.read(bytes, offset, length);
+            count(read);
+            return read;
+        }
+
+        @Override
+        public long skip(long bytes) throws IOException {
+            long skipped = super.skip(bytes);
+            count(skipped);
+            return skipped;
+        }
+
+        private void count(long bytes) throws IOException {
+            left -= Math.max(0, bytes);
+            if (left < 0) {
+                throw new IOException("the head of an entry is too long");
+            }
+        }
     }
 
     private static long check(Path aside, long cap) throws IOException {
         long entries = 0;
         long bytes = 0;
-        try (TarArchiveInputStream tar = open(aside)) {
+        try (Heads heads = plain(aside);
+                TarArchiveInputStream tar = open(heads)) {
             byte[] buffer = new byte[BUFFER];
-            for (TarArchiveEntry entry = tar.getNextEntry();
-                    entry != null;
-                    entry = tar.getNextEntry()) {
+            for (TarArchiveEntry entry = heads.next(tar); entry != null; entry = heads.next(tar)) {
                 if (++entries > MAX_ENTRIES) {
                     throw invalid("", "has more than " + MAX_ENTRIES + " entries");
                 }
@@ -222,7 +275,8 @@ final class Archives {
     }
 
     private static void apply(SandboxFiles files, String folder, Path aside) throws IOException {
-        try (TarArchiveInputStream tar = open(aside)) {
+        // Its heads were looked at before.
+        try (TarArchiveInputStream tar = open(plain(aside))) {
             for (TarArchiveEntry entry = tar.getNextEntry();
                     entry != null;
                     entry = tar.getNextEntry()) {
