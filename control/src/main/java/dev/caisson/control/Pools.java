@@ -154,7 +154,7 @@ final class Pools implements PoolService {
             return true;
         } catch (CaissonException e) {
             if (e.code() == ErrorCode.ALREADY_EXISTS) {
-                pool.ready.addFirst(box); // the name is taken: the sandbox is still nobody's
+                putBack(pool, box); // the name is taken: the sandbox is still nobody's
                 throw e;
             }
             LOG.atWarn()
@@ -165,6 +165,22 @@ final class Pools implements PoolService {
             return false;
         } finally {
             box.lock.unlock();
+        }
+    }
+
+    /** With the limits of the pool: what was asked by one may be more than the next one may have. */
+    private void putBack(Pool pool, Box box) {
+        LimitsJson own = box.doc().limits;
+        try {
+            Limits limits = Orders.limits(own);
+            box.hosted().engine().setLimits(limits);
+            Quotas.Seat seat = box.seat();
+            if (seat != null) {
+                seat.change(limits);
+            }
+            pool.ready.addFirst(box);
+        } catch (CaissonException e) {
+            discard(box);
         }
     }
 
