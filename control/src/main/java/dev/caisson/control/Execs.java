@@ -10,6 +10,7 @@ import dev.caisson.api.PtySize;
 import dev.caisson.api.User;
 import dev.caisson.core.HostedExec;
 import dev.caisson.core.Ids;
+import dev.caisson.core.Room;
 import dev.caisson.v1.ExecJson;
 import dev.caisson.v1.ExecRequest;
 import dev.caisson.v1.OutputJson;
@@ -70,15 +71,39 @@ final class Execs implements ExecService {
             RunningExec exec = new RunningExec(parts, box, doc, log(doc), place(caller));
             running.put(exec.id, exec);
             box.execs.put(exec.id, exec);
-            exec.end().whenComplete((last, failure) -> running.remove(exec.id, exec));
-            Optional<Approvals.Pending> pending =
-                    parts.approvals().exec(caller, policy, doc.subject(), request, doc.user);
-            if (pending.isPresent()) {
-                waitForApproval(caller, exec, spec, request, pending.get());
-            } else {
-                launch(caller, exec, spec, request);
+            Room held = Room.detached();
+            exec.end()
+                    .whenComplete((last, failure) -> {
+                        running.remove(exec.id, exec);
+                        held.close();
+                    });
+            try {
+                // It is kept until somebody has said yes and the program has read it.
+                held.take(request.input() == null ? 0 : 2L * request.input().length());
+                approve(caller, policy, exec, spec, request);
+            } catch (CaissonException e) {
+                // It has a place, which only its end gives back.
+                exec.failed(e);
+                throw e;
             }
             return exec;
+        }
+    }
+
+    /** Launches it, at once or when somebody has said yes. */
+    private void approve(
+            Caller caller,
+            EffectivePolicy policy,
+            RunningExec exec,
+            ExecSpec spec,
+            ExecRequest request) {
+        ExecDoc doc = exec.doc();
+        Optional<Approvals.Pending> pending =
+                parts.approvals().exec(caller, policy, doc.subject(), request, doc.user);
+        if (pending.isPresent()) {
+            waitForApproval(caller, exec, spec, request, pending.get());
+        } else {
+            launch(caller, exec, spec, request);
         }
     }
 

@@ -11,6 +11,7 @@ import dev.caisson.api.SandboxFiles;
 import dev.caisson.core.Hints;
 import dev.caisson.core.Ids;
 import dev.caisson.core.Interpreters;
+import dev.caisson.core.Room;
 import dev.caisson.v1.ExecRequest;
 import dev.caisson.v1.InputFileJson;
 import dev.caisson.v1.LimitsJson;
@@ -52,6 +53,9 @@ final class Runs implements RunService {
     private static final Duration LONGEST_KEEP = Duration.ofDays(30);
     private static final long STILL_MILLIS = 15_000;
 
+    /** Of all files of a run that come within its answer. */
+    private static final long MAX_INLINE = 8 << 20;
+
     private final Parts parts;
     private final Sandboxes sandboxes;
     private final Execs execs;
@@ -62,10 +66,23 @@ final class Runs implements RunService {
         final RunDoc doc;
         final CompletableFuture<String> exec = new CompletableFuture<>();
         final CompletableFuture<RunDoc> end = new CompletableFuture<>();
+        final Room room = Room.detached();
         volatile boolean cancelled;
+        private @Nullable Box box; // of its thread
+        private @Nullable RunRequest request; // until it was used, for its files are large
 
         Live(RunDoc doc) {
             this.doc = doc;
+        }
+
+        /** What was asked, once. */
+        RunRequest asked() {
+            RunRequest asked = request;
+            request = null;
+            if (asked == null) {
+                throw new IllegalStateException("A run is performed once.");
+            }
+            return asked;
         }
     }
 
@@ -80,22 +97,49 @@ final class Runs implements RunService {
     @Override
     public RunJson start(Caller caller, RunRequest request) {
         Access.require(caller, "runs:write");
+        if (request.snapshot() != null) {
+            Access.require(caller, "snapshots:read");
+        }
         Plan plan = plan(request);
         RunDoc doc = document(caller, request, plan);
         Row row = doc.row(1, parts.node());
-        parts.ledger()
-                .write(tx -> {
-                    tx.insert(Kind.RUN, row);
-                    parts.ledger()
-                            .event(tx, caller, EventType.RUN_STARTED, doc.subject(), "", Map.of());
-                    return null;
-                });
         Live run = new Live(doc);
+        run.request = request;
+        run.room.take(2 * size(request));
+        try {
+            parts.ledger()
+                    .write(tx -> {
+                        tx.insert(Kind.RUN, row);
+                        parts.ledger()
+                                .event(
+                                        tx,
+                                        caller,
+                                        EventType.RUN_STARTED,
+                                        doc.subject(),
+                                        "",
+                                        Map.of());
+                        return null;
+                    });
+        } catch (CaissonException e) {
+            run.room.close();
+            throw e;
+        }
         live.put(doc.id, run);
-        Thread.ofVirtual()
-                .name("caisson-run-" + doc.id)
-                .start(() -> perform(caller, run, request, plan));
+        Thread.ofVirtual().name("caisson-run-" + doc.id).start(() -> perform(caller, run, plan));
         return doc.form();
+    }
+
+    /** What a request holds in memory, roughly. */
+    private static long size(RunRequest request) {
+        long size = length(request.code()) + length(request.input());
+        for (InputFileJson file : request.files()) {
+            size += length(file.text()) + length(file.base64());
+        }
+        return size;
+    }
+
+    private static long length(@Nullable String text) {
+        return text == null ? 0 : text.length();
     }
 
     /** The commands to try in order, and the script that they run. */
@@ -211,27 +255,38 @@ final class Runs implements RunService {
 
     // ---- performing
 
-    private void perform(Caller caller, Live run, RunRequest request, Plan plan) {
-        Box box = null;
+    private void perform(Caller caller, Live run, Plan plan) {
+        run.room.here();
         try {
-            box = sandboxes.make(caller, sandbox(request), run.doc.id);
-            run.doc.sandbox = box.id;
-            run.doc.session = box.doc().session;
-            run.doc.tier = box.doc().tier;
-            run.doc.engine = box.doc().engine;
-            prepare(run, box, request, plan);
-            RunningExec exec = launch(caller, run, box, request, plan);
-            finish(run, box, exec.end().join());
+            RunningExec exec = begin(caller, run, run.asked(), plan);
+            run.room.keep(0);
+            finish(run, exec.box(), exec.end().join());
         } catch (CaissonException e) {
             failed(run, e);
         } catch (RuntimeException e) {
             LOG.atError().setCause(e).addKeyValue("run", run.doc.id).log("a run failed");
             failed(run, CaissonException.of(ErrorCode.INTERNAL, "The run failed: " + e, e));
         } finally {
-            if (box != null) {
+            Box box = run.box;
+            if (box == null) {
+                over(run);
+            } else {
                 end(run, box);
             }
+            run.room.close();
         }
+    }
+
+    /** Up to the start of its command: what was asked is not needed any more then. */
+    private RunningExec begin(Caller caller, Live run, RunRequest request, Plan plan) {
+        Box box = sandboxes.make(caller, sandbox(request), run.doc.id);
+        run.box = box;
+        run.doc.sandbox = box.id;
+        run.doc.session = box.doc().session;
+        run.doc.tier = box.doc().tier;
+        run.doc.engine = box.doc().engine;
+        prepare(run, box, request, plan);
+        return launch(caller, run, box, request, plan);
     }
 
     private static void prepare(Live run, Box box, RunRequest request, Plan plan) {
@@ -360,9 +415,13 @@ final class Runs implements RunService {
         try {
             Files.createDirectories(target);
             List<ResultFileJson> forms = new ArrayList<>();
+            long inline = 0;
             ByteSize cap = Orders.limits(box.doc().limits).disk();
             for (ResultFile file : box.hosted().files().collect(target, cap)) {
-                forms.add(Forms.file(file, run.inline ? inline(target, file) : null));
+                boolean fits = run.inline && inline + file.size() <= MAX_INLINE;
+                String content = fits ? inline(target, file) : null;
+                inline += content == null ? 0 : file.size();
+                forms.add(Forms.file(file, content));
             }
             return forms;
         } catch (IOException e) {
@@ -444,6 +503,7 @@ final class Runs implements RunService {
         Thread.ofVirtual()
                 .name("caisson-run-" + doc.id)
                 .start(() -> {
+                    run.room.here();
                     try {
                         if (box.isPresent() && exec.isPresent()) {
                             run.exec.complete(exec.get().id);
@@ -456,6 +516,7 @@ final class Runs implements RunService {
                     } finally {
                         box.ifPresent(there -> end(run, there));
                         over(run);
+                        run.room.close();
                     }
                 });
     }
