@@ -17,9 +17,10 @@ use crate::upgrade::{LauncherState, Legacy};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::CString;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -85,7 +86,13 @@ impl Projects {
     /// Removes what dead launchers left in `state`; `None` where it has no project quotas.
     pub fn open(state: &Path) -> Result<Option<Self>> {
         let all = state.join("project");
-        std::fs::create_dir_all(&all).doing(|| format!("make {}", all.display()))?;
+        // What is in it belongs to sandboxes, with the modes that they give it: no user of the host may get there.
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .recursive(true)
+            .create(&all)
+            .and_then(|()| std::fs::set_permissions(&all, Permissions::from_mode(0o700)))
+            .doing(|| format!("make {}", all.display()))?;
         // One launcher at a time looks for the dead.
         let path = all.join("lock");
         let guard = open_lock(&path).doing(|| format!("open {}", path.display()))?;
@@ -93,7 +100,7 @@ impl Projects {
         clear_dead(&all);
         let stamp = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos());
         let path = all.join(format!("{}-{stamp}", std::process::id()));
-        std::fs::create_dir(&path).doing(|| format!("make {}", path.display()))?;
+        std::fs::DirBuilder::new().mode(0o700).create(&path).doing(|| format!("make {}", path.display()))?;
         let lock = open_lock(&path.join("lock")).doing(|| "make the lock of the projects".into())?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .doing(|| "take the lock of the projects".into())?;
@@ -353,6 +360,22 @@ fn some_entries(folder: BorrowedFd<'_>) -> io::Result<Vec<(CString, FileType)>> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_else_gets_to_the_folders_of_sandboxes() {
+        let state = std::env::temp_dir().join(format!("caisson-projects-{}", std::process::id()));
+        // As a launcher of earlier left it.
+        std::fs::create_dir_all(state.join("project")).unwrap();
+        std::fs::set_permissions(state.join("project"), Permissions::from_mode(0o755)).unwrap();
+        let projects = Projects::open(&state).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&state.join("project")), 0o700);
+        if let Some(projects) = &projects {
+            assert_eq!(mode(&projects.path), 0o700);
+        }
+        drop(projects);
+        std::fs::remove_dir_all(&state).unwrap();
+    }
 
     #[test]
     fn removes_trees_that_are_too_deep_for_any_path_and_follows_no_link() {

@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -75,16 +76,22 @@ final class Approvals implements ApprovalService {
         List<ApprovalRule> rules = Asking.about(policy.ask(), request, user);
         String command = request.command();
         String line = command == null ? Json.write(request.argv()) : command;
-        Map<String, String> details =
-                Map.of(
-                        command == null ? "argv" : "command",
-                        line,
-                        "user",
-                        Asking.user(user),
-                        "cwd",
-                        Asking.folder(request));
+        Map<String, String> details = new TreeMap<>();
+        details.put(command == null ? "argv" : "command", line);
+        details.put("user", Asking.user(user));
+        details.put("cwd", Asking.folder(request));
+        // The same command does something else with these; values may be secrets and are not shown.
+        if (!request.env().isEmpty()) {
+            details.put("env", Asking.shown(String.join(" ", new TreeSet<>(request.env().keySet()))));
+        }
+        String input = request.input();
+        if (input != null) {
+            details.put("input", Asking.shown(input));
+        }
         String subject = command == null ? String.join(" ", request.argv()) : command;
-        return ask(caller, policy, about, rules, Asking.EXEC, subject, details);
+        String unseen =
+                Json.write(List.of(new TreeMap<>(request.env()), input == null ? "" : input));
+        return ask(caller, policy, about, rules, Asking.EXEC, subject, details, unseen);
     }
 
     /** The same for another kind, for instance a port. */
@@ -96,7 +103,7 @@ final class Approvals implements ApprovalService {
             String subject,
             Map<String, String> details) {
         List<ApprovalRule> rules = Asking.about(policy.ask(), kind, subject);
-        return ask(caller, policy, about, rules, kind, subject, details);
+        return ask(caller, policy, about, rules, kind, subject, details, "");
     }
 
     private Optional<Pending> ask(
@@ -106,11 +113,12 @@ final class Approvals implements ApprovalService {
             List<ApprovalRule> rules,
             String kind,
             String subject,
-            Map<String, String> details) {
+            Map<String, String> details,
+            String unseen) {
         if (rules.isEmpty()) {
             return Optional.empty();
         }
-        String asked = Json.write(List.of(kind, rules, subject, new TreeMap<>(details)));
+        String asked = Json.write(List.of(kind, rules, subject, new TreeMap<>(details), unseen));
         String life = String.valueOf(about.session() == null ? about.sandbox() : about.session());
         Question question =
                 new Question(

@@ -6,6 +6,7 @@ import dev.caisson.api.FileInfo;
 import dev.caisson.api.FileType;
 import dev.caisson.api.SandboxFiles;
 import java.io.BufferedInputStream;
+import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -18,6 +19,7 @@ import java.util.zip.GZIPInputStream;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
 import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Tar archives of folders in sandboxes. Both directions are hostile: out of a sandbox go regular
@@ -27,6 +29,7 @@ import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
 final class Archives {
     private static final int MAX_ENTRIES = 100_000;
     private static final int MAX_NAME = 4096;
+    private static final int MAX_HEAD = 256 << 10;
     private static final int BUFFER = 64 << 10;
 
     private Archives() {}

@@ -1,12 +1,19 @@
 package dev.caisson.control;
 
 import dev.caisson.api.CapturedOutput;
+import dev.caisson.core.Room;
 import dev.caisson.v1.OutputJson;
 import java.io.ByteArrayOutputStream;
 import java.util.List;
 
 /** What a result shows of an exec's output: its first bytes, as far as they are kept. */
 final class Captures {
+    /** Of each stream in a result, whatever its limit: the rest is in the stream and the log. */
+    private static final int MOST = 16 << 20;
+
+    /** What a byte costs until it is in an answer. */
+    private static final long COST = 6;
+
     private Captures() {}
 
     /** Of stdout (or the terminal) and stderr. */
@@ -21,8 +28,13 @@ final class Captures {
             }
             int fd = record.kind().fd();
             boolean follows = next[fd] < 0 || record.offset() == next[fd];
-            int room = (int) Math.min(limit - kept[fd].size(), record.data().remaining());
+            int room =
+                    (int)
+                            Math.min(
+                                    Math.min(limit, MOST) - kept[fd].size(),
+                                    record.data().remaining());
             if (follows && room > 0) {
+                Room.need(COST * room);
                 byte[] data = new byte[room];
                 record.data().get(record.data().position(), data);
                 kept[fd].writeBytes(data);

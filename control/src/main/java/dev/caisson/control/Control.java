@@ -24,6 +24,14 @@ public interface Control extends AutoCloseable {
      */
     Caller authenticateToken(String token);
 
+    /**
+     * Refuses a caller who was authenticated earlier, for instance when a link was made, and whose
+     * key has been revoked or has expired since, or whose tenant takes no keys now.
+     *
+     * @throws CaissonException {@link ErrorCode#UNAUTHENTICATED}, {@link ErrorCode#POLICY_DENIED}
+     */
+    void requireStill(Caller caller);
+
     /** An operator or admin who acts for another tenant; an event of that tenant. */
     Caller actFor(Caller caller, String tenant);
 

@@ -10,6 +10,7 @@ import dev.caisson.api.PtySize;
 import dev.caisson.api.User;
 import dev.caisson.core.HostedExec;
 import dev.caisson.core.Ids;
+import dev.caisson.core.Room;
 import dev.caisson.v1.ExecJson;
 import dev.caisson.v1.ExecRequest;
 import dev.caisson.v1.OutputJson;
@@ -87,6 +88,23 @@ final class Execs implements ExecService {
                     exec.abandon();
                 }
             }
+        }
+    }
+
+    /** Launches it, at once or when somebody has said yes. */
+    private void approve(
+            Caller caller,
+            EffectivePolicy policy,
+            RunningExec exec,
+            ExecSpec spec,
+            ExecRequest request) {
+        ExecDoc doc = exec.doc();
+        Optional<Approvals.Pending> pending =
+                parts.approvals().exec(caller, policy, doc.subject(), request, doc.user);
+        if (pending.isPresent()) {
+            waitForApproval(caller, exec, spec, request, pending.get());
+        } else {
+            launch(caller, exec, spec, request);
         }
     }
 

@@ -7,6 +7,7 @@ import dev.caisson.api.SandboxFiles;
 import dev.caisson.api.Watch;
 import dev.caisson.api.WatchEvent;
 import dev.caisson.api.WatchListener;
+import dev.caisson.core.Room;
 import dev.caisson.v1.FileJson;
 import dev.caisson.v1.MoveRequest;
 import dev.caisson.v1.WatchJson;
@@ -80,11 +81,16 @@ final class FileParts implements FileService {
                 sandbox,
                 path,
                 (files, at) ->
-                        (recursive ? files.listTree(at) : files.list(at))
-                                .stream()
-                                        .map(info -> Forms.file(Paths.below(at, info.path()), info))
-                                        .sorted(java.util.Comparator.comparing(FileJson::path))
-                                        .toList());
+                        room(at, recursive ? files.listTree(at) : files.list(at)).stream()
+                                .map(info -> Forms.file(Paths.below(at, info.path()), info))
+                                .sorted(java.util.Comparator.comparing(FileJson::path))
+                                .toList());
+    }
+
+    /** Each path of the answer begins with that of the folder. */
+    private static List<FileInfo> room(String folder, List<FileInfo> entries) {
+        Room.need(3L * folder.length() * entries.size());
+        return entries;
     }
 
     @Override

@@ -81,8 +81,12 @@ record KeyDoc(
                         && Credentials.same(previousHash, presented)
                         && previousUntil != null
                         && now.isBefore(previousUntil);
-        boolean valid = revokedAt == null && (expiresAt == null || now.isBefore(expiresAt));
-        return (present || before) && valid;
+        return (present || before) && valid(now);
+    }
+
+    /** Neither revoked nor expired. */
+    boolean valid(Instant now) {
+        return revokedAt == null && (expiresAt == null || now.isBefore(expiresAt));
     }
 
     /** As it is answered; the key only when it was just made. */

@@ -83,6 +83,19 @@ final class Keys implements KeyService {
         return caller(found);
     }
 
+    /** Refuses a caller of earlier whose key or tenant is good no more; tokens have no key. */
+    void requireStill(Caller caller) {
+        directory.requireActive(caller.tenant());
+        if (caller.keyId().startsWith(Tokens.PREFIX)) {
+            return;
+        }
+        Known found = read(caller.keyId()).orElseThrow(Credentials::refused);
+        if (!found.doc().valid(ledger.now())) {
+            throw Credentials.refused();
+        }
+        directory.requireActive(found.row().tenant());
+    }
+
     private Optional<Known> read(String id) {
         return known.get(id, () -> ledger.read(tx -> tx.find(Kind.KEY, id)).map(Known::of));
     }

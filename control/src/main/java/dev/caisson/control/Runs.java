@@ -11,6 +11,7 @@ import dev.caisson.api.SandboxFiles;
 import dev.caisson.core.Hints;
 import dev.caisson.core.Ids;
 import dev.caisson.core.Interpreters;
+import dev.caisson.core.Room;
 import dev.caisson.v1.ExecRequest;
 import dev.caisson.v1.InputFileJson;
 import dev.caisson.v1.LimitsJson;
@@ -50,6 +51,9 @@ import org.slf4j.LoggerFactory;
 final class Runs implements RunService {
     private static final Duration LONGEST_KEEP = Duration.ofDays(30);
     private static final long STILL_MILLIS = 15_000;
+
+    /** Of all files of a run that come within its answer. */
+    private static final long MAX_INLINE = 8 << 20;
 
     private final Parts parts;
     private final Sandboxes sandboxes;

@@ -61,6 +61,7 @@ final class Sandboxes implements SandboxService {
     @Override
     public Made create(Caller caller, SandboxRequest request) {
         Access.require(caller, "sandboxes:write");
+        requireDisks(caller, request);
         Optional<SandboxJson> there = existing(caller, request);
         if (there.isPresent()) {
             return new Made(there.get(), true);
@@ -77,6 +78,17 @@ final class Sandboxes implements SandboxService {
             }
             throw e;
         }
+    }
+
+    /** Whoever starts from a snapshot reads it; a volume is read, and written unless it says not. */
+    private static void requireDisks(Caller caller, SandboxRequest request) {
+        if (request.snapshot() != null) {
+            Access.require(caller, "snapshots:read");
+        }
+        request.volumes()
+                .forEach(mount ->
+                        Access.require(
+                                caller, mount.readOnly() ? "volumes:read" : "volumes:write"));
     }
 
     /** Makes one, from a warm pool where one fits. */

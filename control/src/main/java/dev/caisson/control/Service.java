@@ -203,6 +203,11 @@ public final class Service implements Control {
     }
 
     @Override
+    public void requireStill(Caller caller) {
+        keys.requireStill(caller);
+    }
+
+    @Override
     public Caller actFor(Caller caller, String tenant) {
         return acting.actFor(caller, tenant);
     }

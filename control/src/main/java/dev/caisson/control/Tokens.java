@@ -39,6 +39,9 @@ import org.jspecify.annotations.Nullable;
  * configured; a token that chooses none is no credential. Thread-safe.
  */
 final class Tokens {
+    /** Of what stands for a key's id. */
+    static final String PREFIX = "oidc-";
+
     private static final Duration SKEW = Duration.ofSeconds(60);
     private static final int MAX_TOKEN = 16 << 10;
     private static final int MIN_RSA_BITS = 2048;
@@ -193,7 +196,7 @@ final class Tokens {
         String id = Credentials.sha256(wanted.issuer() + "\n" + claims.getSubject());
         return new Caller(
                 tenant.id(),
-                "oidc-" + id.substring(0, 20),
+                PREFIX + id.substring(0, 20),
                 subject(claims, wanted),
                 role,
                 Set.of(),

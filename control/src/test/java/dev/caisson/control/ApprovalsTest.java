@@ -19,6 +19,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 final class ApprovalsTest {
@@ -94,6 +95,28 @@ final class ApprovalsTest {
         assertThat(no.decision()).isCompletedWithValue(false);
         refused(ErrorCode.INVALID_STATE, () -> approvals.decide(a, no.id(), YES));
         assertThat(fixture.types(a.tenant())).contains("approval.requested", "approval.decided");
+    }
+
+    @Test
+    void aRememberedYesIsNoneForAnotherEnvironmentOrInput() {
+        Approvals.Pending first = pending(with(Map.of(), null), "ss1");
+        approvals.decide(a, first.id(), new DecisionRequest(true, "session"));
+        assertThat(request(with(Map.of(), null), "ss1")).isEmpty();
+        Approvals.Pending env = pending(with(Map.of("LD_PRELOAD", "/work/x.so"), null), "ss1");
+        assertThat(approvals.find(a, env.id()).details())
+                .containsEntry("env", "LD_PRELOAD")
+                .doesNotContainValue("/work/x.so");
+        approvals.decide(a, env.id(), new DecisionRequest(true, "session"));
+        assertThat(request(with(Map.of("LD_PRELOAD", "/work/x.so"), null), "ss1")).isEmpty();
+        pending(with(Map.of("LD_PRELOAD", "/work/y.so"), null), "ss1");
+        Approvals.Pending input = pending(with(Map.of(), "y\n"), "ss1");
+        assertThat(approvals.find(a, input.id()).details()).containsEntry("input", "y\\u{a}");
+    }
+
+    private static ExecRequest with(Map<String, String> env, @Nullable String input) {
+        return new ExecRequest(
+                REMOVE.argv(), null, env, null, null, null, null, null, input, null, null, null,
+                null);
     }
 
     @Test

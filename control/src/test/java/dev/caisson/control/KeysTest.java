@@ -97,6 +97,16 @@ final class KeysTest {
     }
 
     @Test
+    void whatARevokedKeyLeftBehindIsRefusedToo() {
+        Caller admin = fixture.admin();
+        KeyJson made = keys.create(admin, request(Role.AGENT));
+        Caller agent = keys.authenticate(text(made));
+        keys.requireStill(agent);
+        keys.revoke(admin, made.id());
+        refused(ErrorCode.UNAUTHENTICATED, () -> keys.requireStill(agent));
+    }
+
+    @Test
     void revokedKeyIsRefusedAtOnceHereAndWithinTwoSecondsElsewhere() {
         Caller admin = fixture.admin();
         KeyJson made = keys.create(admin, request(Role.AGENT));

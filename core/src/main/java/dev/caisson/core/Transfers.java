@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a client does through the agent besides running commands: files, listings, changes,
@@ -36,6 +37,11 @@ final class Transfers {
 
     private static final long FIRST_LIMIT = 1 << 20;
     private static final long MAX_LIST_BYTES = 64 << 20;
+
+    /** What becomes of an entry and of a byte of its path on the way into an answer. */
+    private static final long ENTRY_COST = 400;
+
+    private static final long PATH_COST = 12;
     private static final int MAX_PORT = 65_535;
 
     private final AgentClient client;
@@ -258,6 +264,7 @@ final class Transfers {
         private final boolean single;
         private final CompletableFuture<Listing> done = new CompletableFuture<>();
         private final List<FileEntry> entries = new ArrayList<>(); // of the reading thread
+        private final @Nullable Room room = Room.current(); // of whoever asked
         private long bytes; // of the reading thread
 
         /**
@@ -277,6 +284,9 @@ final class Transfers {
                 case FILE_ENTRIES -> {
                     for (FileEntry entry : frame.getFileEntries().getEntriesList()) {
                         add(entry);
+                    }
+                    if (!fits(frame)) {
+                        return;
                     }
                     if (single || frame.getFileEntries().getLast()) {
                         client.forget(number);
@@ -301,6 +311,27 @@ final class Transfers {
                 throw new ProtocolException("A listing is longer than was asked for.");
             }
             entries.add(entry);
+        }
+
+        /** Whether whoever asked may hold that much. */
+        private boolean fits(AgentFrame frame) {
+            if (room == null) {
+                return true;
+            }
+            try {
+                long cost = 0;
+                for (FileEntry entry : frame.getFileEntries().getEntriesList()) {
+                    cost += ENTRY_COST + PATH_COST * entry.getPath().size();
+                    cost += PATH_COST * entry.getTarget().size();
+                }
+                room.take(cost);
+                return true;
+            } catch (CaissonException e) {
+                entries.clear();
+                cancel(number);
+                fail(e);
+                return false;
+            }
         }
 
         @Override

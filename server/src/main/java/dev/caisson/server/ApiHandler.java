@@ -3,6 +3,7 @@ package dev.caisson.server;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.control.Caller;
+import dev.caisson.core.Room;
 import dev.caisson.v1.Json;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -67,6 +68,7 @@ final class ApiHandler extends Handler.Abstract {
         } catch (IOException | RuntimeException | Error e) {
             refuse(exchange, e);
         } finally {
+            Room.leave();
             connections.busy(request, false);
             serving.remove(Thread.currentThread());
             // An interrupt was meant for this request.
@@ -219,6 +221,8 @@ final class ApiHandler extends Handler.Abstract {
         if (status != 204) {
             response.getHeaders().put("Content-Length", body.length);
         }
+        // Of all that made the answer only its bytes are left, until the client has taken them.
+        exchange.room.keep(body.length);
         response.write(true, ByteBuffer.wrap(body), exchange.callback);
     }
 

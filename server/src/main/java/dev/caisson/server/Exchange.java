@@ -3,6 +3,7 @@ package dev.caisson.server;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.control.Caller;
+import dev.caisson.core.Room;
 import dev.caisson.v1.Json;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -23,6 +24,15 @@ import org.jspecify.annotations.Nullable;
 /** One request and its answer; of the virtual thread that serves it. */
 final class Exchange {
     private static final long FOREVER = Long.MAX_VALUE;
+
+    /** Bodies up to this are always read. */
+    private static final int FREE_BODY = 64 << 10;
+
+    /** What a byte of a body costs until it is a form. */
+    private static final long BODY_COST = 4;
+
+    /** What this request holds in memory. */
+    final Room room = Room.enter();
 
     final Request request;
     final Response response;
@@ -46,7 +56,7 @@ final class Exchange {
             Route unknown) {
         this.request = request;
         this.response = response;
-        this.callback = callback;
+        this.callback = Callback.from(callback, room::close);
         this.id = id;
         this.limits = limits;
         this.route = unknown;
@@ -136,6 +146,9 @@ final class Exchange {
             for (int read; (read = paced.read(part)) >= 0; ) {
                 if (all.size() + read > most) {
                     throw tooLarge(most);
+                }
+                if (all.size() > FREE_BODY) {
+                    room.take(BODY_COST * read);
                 }
                 all.write(part, 0, read);
             }

@@ -113,6 +113,7 @@ final class LinkRoutes {
                         .filter(known -> known.method().equals(method))
                         .filter(known -> known.expires() > deps.tickets().now().toEpochMilli())
                         .orElseThrow(Refusal::unauthenticated);
+        control.requireStill(link.caller());
         x.caller(link.caller());
         SandboxJson sandbox = control.sandboxes().find(link.caller(), link.sandbox());
         if (!link.session().equals(Objects.requireNonNullElse(sandbox.session(), ""))) {

@@ -121,6 +121,8 @@ final class ProxyHeads {
                 names.add(name.strip().toLowerCase(Locale.ROOT));
             }
         }
+        // A request without it would have another meaning inside.
+        names.remove("host");
         return names;
     }
 

@@ -157,11 +157,11 @@ class PortsProxyTest {
                             "Cookie: a=b; caisson_session=secret; c=d",
                             "Caisson-Tenant: secret",
                             "X-Forwarded-For: 6.6.6.6",
-                            "Connection: close, X-Hop",
+                            "Connection: close, X-Hop, Host",
                             "X-Hop: secret"));
             assertThat(inside.heard.getFirst())
                     .doesNotContain("secret", "caisson_", "6.6.6.6", "Caisson-Port-Token")
-                    .contains("Cookie: a=b; c=d");
+                    .contains("Cookie: a=b; c=d", "\r\nHost: ");
             send(request(inside.host(), "Authorization: Basic b3duOm93bg=="));
             assertThat(inside.heard.getLast()).contains("Authorization: Basic b3duOm93bg==");
         }
