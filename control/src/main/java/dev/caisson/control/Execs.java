@@ -16,6 +16,9 @@ import dev.caisson.v1.OutputJson;
 import dev.caisson.v1.Page;
 import dev.caisson.v1.PtyJson;
 import dev.caisson.v1.ResultJson;
+
+import org.jspecify.annotations.Nullable;
+
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -33,7 +36,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.jspecify.annotations.Nullable;
 
 /** Commands. Thread-safe. */
 final class Execs implements ExecService {
@@ -162,7 +164,7 @@ final class Execs implements ExecService {
                                     doc.subject(),
                                     "",
                                     Map.of("argv", doc.argv, "cwd", doc.cwd, "user", doc.user));
-    });
+                });
         try {
             HostedExec hosted = exec.box().hosted().start(exec.id, spec, exec);
             exec.hosted(hosted);
@@ -204,7 +206,7 @@ final class Execs implements ExecService {
         parts.ledger()
                 .act(tx -> {
                     ExecRows.put(tx, row);
-    });
+                });
         pending.decision()
                 .whenComplete((yes, failure) ->
                         Thread.ofVirtual()
@@ -587,7 +589,7 @@ final class Execs implements ExecService {
                                     exec.doc().subject(),
                                     "",
                                     Map.of("signal", (long) signal));
-    });
+                });
     }
 
     @Override
@@ -619,6 +621,11 @@ final class Execs implements ExecService {
     /** How many run here now. */
     int count() {
         return running.size();
+    }
+
+    /** How many places are taken. */
+    int places() {
+        return places.get();
     }
 
     /** The log of an exec that is found again. */

@@ -10,6 +10,9 @@ import dev.caisson.api.WatchListener;
 import dev.caisson.v1.FileJson;
 import dev.caisson.v1.MoveRequest;
 import dev.caisson.v1.WatchJson;
+
+import org.jspecify.annotations.Nullable;
+
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -19,7 +22,6 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import org.jspecify.annotations.Nullable;
 
 /** Files in sandboxes. Thread-safe. */
 final class FileParts implements FileService {
@@ -201,7 +203,7 @@ final class FileParts implements FileService {
         String absolute = Paths.absolute(path);
         try (Uses.Use use = uses.of(caller, sandbox)) {
             Queue queue = new Queue();
-            try (Watch watch = use.box().hosted().watch(absolute, recursive, queue)) {
+            try (Watch _ = use.box().hosted().watch(absolute, recursive, queue)) {
                 queue.tell(sink, parts.ledger());
             }
         }

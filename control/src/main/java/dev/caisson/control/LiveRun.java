@@ -1,7 +1,8 @@
 package dev.caisson.control;
 
-import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
+
+import java.util.concurrent.CompletableFuture;
 
 /** A run of this server that is not over. */
 final class LiveRun {

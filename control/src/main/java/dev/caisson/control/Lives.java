@@ -12,6 +12,11 @@ import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.HostedSandbox;
 import dev.caisson.core.Ids;
 import dev.caisson.core.VolumeMount;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
@@ -19,9 +24,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * How sandboxes begin and end. Intent is written before effect: a row says creating or ending
@@ -36,6 +38,7 @@ final class Lives {
     private static final Duration NO_END = Duration.ofDays(3650);
     private static final int EPOCHS_PER_START = 1024;
     private static final long RETRY_MILLIS = 1000;
+    private static final long LOOK_MILLIS = 1000;
     private static final long EXECS_END_MILLIS = 2000;
 
     private final Parts parts;
@@ -105,7 +108,7 @@ final class Lives {
                 .act(tx -> {
                     tx.insert(Kind.SANDBOX, row);
                     createdEvent(tx, caller, doc);
-    });
+                });
         Box box = new Box(doc, 1, doc.createdAt);
         parts.boxes().add(box);
         return box;
@@ -208,7 +211,8 @@ final class Lives {
                         disk,
                         mounts,
                         doc.root),
-                new HostedSandbox.HostedSettings(nextEpoch(box), Map.of(), doc.allowDegraded, limits),
+                new HostedSandbox.HostedSettings(
+                        nextEpoch(box), Map.of(), doc.allowDegraded, limits),
                 new Listener(box, doc.session));
     }
 
@@ -363,8 +367,7 @@ final class Lives {
                 .values()
                 .forEach(exec ->
                         exec.sandboxOver(
-                                reason,
-                                TimeUnit.NANOSECONDS.toMillis(until - System.nanoTime())));
+                                reason, TimeUnit.NANOSECONDS.toMillis(until - System.nanoTime())));
     }
 
     private void over(
@@ -498,7 +501,7 @@ final class Lives {
                                                 .orElseGet(this::subject),
                                         reason,
                                         data);
-    });
+                    });
         }
 
         private Ledger.Subject subject() {
@@ -523,9 +526,13 @@ final class Lives {
 
     /** Sets the alarm for the next end of the sandbox; under the lock. */
     void schedule(Box box) {
-        Instant at = box.doc().end(box.idleAt()).at();
-        if (at == null && box.doc().idleTimeoutMillis != null) {
-            at = parts.ledger().now().plusMillis(Math.max(1000, box.doc().idleTimeoutMillis));
+        Instant idle = box.idleAt();
+        Instant at = box.doc().end(idle).at();
+        Long idleMillis = box.doc().idleTimeoutMillis;
+        if (idle == null && idleMillis != null && !box.state().equals(SandboxDoc.PAUSED)) {
+            // It is in use: nobody tells when that ends, so it is looked at again.
+            Instant look = parts.ledger().now().plusMillis(Math.max(LOOK_MILLIS, idleMillis));
+            at = at == null || look.isBefore(at) ? look : at;
         }
         if (at == null || box.doc().over()) {
             box.alarm(null);
@@ -536,8 +543,7 @@ final class Lives {
     }
 
     private void alarm(Box box, long millis) {
-        box.alarm(
-                parts.later(millis, "caisson-alarm-" + box.id, () -> alarm(box)).orElse(null));
+        box.alarm(parts.later(millis, "caisson-alarm-" + box.id, () -> alarm(box)).orElse(null));
     }
 
     private void alarm(Box box) {

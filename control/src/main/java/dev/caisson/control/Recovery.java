@@ -11,6 +11,13 @@ import dev.caisson.core.HostedSandbox;
 import dev.caisson.core.KnownExec;
 import dev.caisson.core.Position;
 import dev.caisson.v1.Json;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import tools.jackson.core.type.TypeReference;
+
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
@@ -20,10 +27,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-import tools.jackson.core.type.TypeReference;
 
 /**
  * What a server that starts does with what an earlier one left, and what a running one does when
@@ -329,7 +332,7 @@ final class Recovery {
         parts.ledger()
                 .act(tx -> {
                     ExecRows.put(tx, row);
-    });
+                });
         RunningExec exec = running(box, doc);
         follow(hosted, exec, known);
     }
@@ -367,20 +370,21 @@ final class Recovery {
     private void keptDisks() {
         halfMade();
         Query mine = Query.ALL.withNode(parts.node());
-        parts.ledger().read(tx -> tx.list(Kind.SNAPSHOT, mine)).forEach(row ->
-                parts.disks().adopt(row.id(), row.tenant(), SnapshotDoc.of(row).bytes));
-        parts.ledger().read(tx -> tx.list(Kind.VOLUME, mine)).forEach(row ->
-                parts.disks().adopt(row.id(), row.tenant(), VolumeDoc.of(row).diskBytes));
+        parts.ledger()
+                .read(tx -> tx.list(Kind.SNAPSHOT, mine))
+                .forEach(row ->
+                        parts.disks().adopt(row.id(), row.tenant(), SnapshotDoc.of(row).bytes));
+        parts.ledger()
+                .read(tx -> tx.list(Kind.VOLUME, mine))
+                .forEach(row ->
+                        parts.disks().adopt(row.id(), row.tenant(), VolumeDoc.of(row).diskBytes));
     }
 
     /** Rows whose disks never came to be, or are gone already. */
     private void halfMade() {
-        Query snapshots =
-                Query.ALL.withNode(parts.node()).withStates(SnapshotDoc.CREATING);
+        Query snapshots = Query.ALL.withNode(parts.node()).withStates(SnapshotDoc.CREATING);
         Query volumes =
-                Query.ALL
-                        .withNode(parts.node())
-                        .withStates(VolumeDoc.CREATING, VolumeDoc.DELETING);
+                Query.ALL.withNode(parts.node()).withStates(VolumeDoc.CREATING, VolumeDoc.DELETING);
         parts.ledger()
                 .act(tx -> {
                     tx.deleteAll(Kind.SNAPSHOT, snapshots);

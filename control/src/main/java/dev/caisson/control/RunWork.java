@@ -9,23 +9,21 @@ import dev.caisson.api.ExecReason;
 import dev.caisson.api.ResultFile;
 import dev.caisson.api.SandboxFiles;
 import dev.caisson.core.Hints;
-import dev.caisson.core.Ids;
 import dev.caisson.core.Interpreters;
 import dev.caisson.v1.ExecRequest;
 import dev.caisson.v1.InputFileJson;
 import dev.caisson.v1.LimitsJson;
-import dev.caisson.v1.Page;
 import dev.caisson.v1.ResultFileJson;
 import dev.caisson.v1.ResultJson;
-import dev.caisson.v1.RunJson;
 import dev.caisson.v1.RunRequest;
 import dev.caisson.v1.SandboxRequest;
-import dev.caisson.v1.StreamItem;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -36,13 +34,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** Does what a run asks for, from its sandbox to its durable end. Thread-safe. */
 final class RunWork {
@@ -179,7 +170,8 @@ final class RunWork {
         }
     }
 
-    private RunningExec launch(Caller caller, LiveRun run, Box box, RunRequest request, RunPlan plan) {
+    private RunningExec launch(
+            Caller caller, LiveRun run, Box box, RunRequest request, RunPlan plan) {
         CaissonException missing = null;
         for (List<String> argv : plan.commands()) {
             RunningExec exec =
@@ -243,7 +235,7 @@ final class RunWork {
                             .ifPresent(there ->
                                     tx.update(
                                             Kind.RUN, ExecRows.withVersion(row, there.version())));
-    });
+                });
         run.written(doc);
         run.exec.complete(exec.id);
         if (run.cancelled()) {
@@ -267,8 +259,7 @@ final class RunWork {
         boolean reachable =
                 !result.reason().equals(ExecReason.SANDBOX_ENDED.value())
                         && !result.reason().equals(ExecReason.LOST.value());
-        List<ResultFileJson> files =
-                doc.collect && reachable ? collect(doc, box) : List.of();
+        List<ResultFileJson> files = doc.collect && reachable ? collect(doc, box) : List.of();
         doc.files = files;
         doc.result = Forms.with(told, files, hint(doc, told));
         boolean lost = result.reason().equals(ExecReason.LOST.value());
@@ -334,8 +325,8 @@ final class RunWork {
 
     private void ended(Store.Tx tx, RunDoc doc, Row row, String reason) {
         tx.find(Kind.RUN, doc.id)
-                .ifPresent(there ->
-                        tx.update(Kind.RUN, ExecRows.withVersion(row, there.version())));
+                .ifPresent(
+                        there -> tx.update(Kind.RUN, ExecRows.withVersion(row, there.version())));
         parts.ledger().event(tx, EventType.RUN_ENDED, doc.subject(), reason, Map.of());
     }
 
@@ -403,5 +394,4 @@ final class RunWork {
                         null);
         over(run, doc, RunDoc.LOST, "lost");
     }
-
 }

@@ -12,6 +12,11 @@ import dev.caisson.api.Usage;
 import dev.caisson.core.ExecSink;
 import dev.caisson.core.HostedExec;
 import dev.caisson.v1.ResultJson;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
@@ -26,9 +31,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * An exec of this server from its start to its durable end. Takes what the exec tells, keeps it,
@@ -119,7 +121,9 @@ final class RunningExec implements ExecSink {
         }
     }
 
-    /** Whether it may begin now that it was approved; false: it was killed, or its sandbox is over. */
+    /**
+     * Whether it may begin now that it was approved; false: it was killed, or its sandbox is over.
+     */
     boolean approved() {
         lock.lock();
         try {
@@ -189,9 +193,7 @@ final class RunningExec implements ExecSink {
             exec.pid = pid;
             exec.state = ExecDoc.RUNNING;
         });
-        keep(
-                new OutputRecord(
-                        OutputRecord.Kind.STARTED, seq, 0, now(), OutputRecord.number(pid)));
+        keep(new OutputRecord(OutputRecord.Kind.STARTED, seq, 0, now(), OutputRecord.number(pid)));
     }
 
     @Override
@@ -267,7 +269,7 @@ final class RunningExec implements ExecSink {
         parts.ledger()
                 .actSoon(tx -> {
                     parts.ledger().event(tx, EventType.LIMIT_HIT, about, limit.value(), Map.of());
-    });
+                });
     }
 
     @Override
@@ -402,7 +404,7 @@ final class RunningExec implements ExecSink {
                     if (result != null) {
                         parts.meter().exec(tx, last.subject(), result.usage(), last.outputBytes);
                     }
-    });
+                });
     }
 
     /** It never was: nobody knows it. */

@@ -1,38 +1,23 @@
 package dev.caisson.control;
 
-import dev.caisson.api.ByteSize;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
-import dev.caisson.api.ExecReason;
-import dev.caisson.api.ResultFile;
-import dev.caisson.api.SandboxFiles;
-import dev.caisson.core.Hints;
 import dev.caisson.core.Ids;
-import dev.caisson.core.Interpreters;
-import dev.caisson.v1.ExecRequest;
 import dev.caisson.v1.InputFileJson;
-import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.Page;
 import dev.caisson.v1.ResultFileJson;
-import dev.caisson.v1.ResultJson;
 import dev.caisson.v1.RunJson;
 import dev.caisson.v1.RunRequest;
-import dev.caisson.v1.SandboxRequest;
 import dev.caisson.v1.StreamItem;
-import java.io.ByteArrayInputStream;
+
+import org.jspecify.annotations.Nullable;
+
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.LinkOption;
-import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Base64;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletionException;
@@ -40,9 +25,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Whole lives in one call; a run goes on when its client leaves and when the server is restarted.
@@ -77,9 +59,7 @@ final class Runs implements RunService {
     void recover(RunDoc doc, Optional<Box> box, Optional<RunningExec> exec) {
         LiveRun run = new LiveRun(doc);
         live.put(doc.id, run);
-        Thread.ofVirtual()
-                .name("caisson-run-" + doc.id)
-                .start(() -> work.recover(run, box, exec));
+        Thread.ofVirtual().name("caisson-run-" + doc.id).start(() -> work.recover(run, box, exec));
     }
 
     // ---- starting
@@ -95,7 +75,7 @@ final class Runs implements RunService {
                     tx.insert(Kind.RUN, row);
                     parts.ledger()
                             .event(tx, caller, EventType.RUN_STARTED, doc.subject(), "", Map.of());
-    });
+                });
         LiveRun run = new LiveRun(doc);
         live.put(doc.id, run);
         Thread.ofVirtual()

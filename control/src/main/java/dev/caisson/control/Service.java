@@ -7,6 +7,11 @@ import dev.caisson.api.EventType;
 import dev.caisson.core.Engine;
 import dev.caisson.core.EngineCaisson;
 import dev.caisson.v1.InfoJson;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -20,11 +25,12 @@ import java.util.Map;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+
 import javax.net.ssl.SSLSocketFactory;
-import org.jspecify.annotations.Nullable;
 
 /** The service over a store and engines, both of which it closes. */
 public final class Service implements Control {
+    private static final Logger LOG = LoggerFactory.getLogger(Service.class);
     private static final Duration USAGE_KEPT = Duration.ofDays(400);
     private static final Duration OTHERS_SEE_IT = Duration.ofSeconds(2);
     private static final long HOUR = 3600;
@@ -408,10 +414,45 @@ public final class Service implements Control {
                             .event(
                                     tx,
                                     EventType.SERVER_STOPPED,
-                                    Ledger.Subject.tenant(tx.meta(Directory.HOME).orElse("default")),
+                                    Ledger.Subject.tenant(
+                                            tx.meta(Directory.HOME).orElse("default")),
                                     "",
                                     Map.of("node", parts.node()));
-    });
+                });
+    }
+
+    private void ownerGone(Box box) {
+        try {
+            lives.end(box, EndReason.OWNER_GONE, null);
+        } catch (CaissonException e) {
+            LOG.atWarn()
+                    .addKeyValue("sandbox", box.id)
+                    .addKeyValue("cause", e.message())
+                    .log("an owned sandbox could not be ended; its lease will");
+        }
+    }
+
+    /** What is held in memory, by name: for tests of what is left behind. */
+    Map<String, Integer> held() {
+        return Map.of(
+                "boxes",
+                parts.boxes().all().size(),
+                "execs",
+                execs.count(),
+                "places",
+                execs.places(),
+                "runs",
+                runs.count(),
+                "tunnels",
+                ports.count(),
+                "timers",
+                parts.timers() instanceof ScheduledThreadPoolExecutor pool
+                        ? pool.getQueue().size()
+                        : 0);
+    }
+
+    Parts parts() {
+        return parts;
     }
 
     /** Owned sandboxes end here; leased ones live on under their leases and are found again. */
@@ -419,16 +460,18 @@ public final class Service implements Control {
     public void close() {
         draining = true;
         deliveries.close();
-        parts.meter().flush();
+        try {
+            parts.meter().flush();
+        } catch (CaissonException e) {
+            LOG.atWarn().addKeyValue("cause", e.message()).log("the last usage is not written");
+        }
         parts.timers().shutdownNow();
         try {
             parts.timers().awaitTermination(5, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-        parts.boxes().all().stream()
-                .filter(box -> box.doc().owned)
-                .forEach(box -> lives.end(box, EndReason.OWNER_GONE, null));
+        parts.boxes().all().stream().filter(box -> box.doc().owned).forEach(this::ownerGone);
         parts.boxes()
                 .all()
                 .forEach(box -> {

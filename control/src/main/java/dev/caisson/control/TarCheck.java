@@ -2,6 +2,11 @@ package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
+
+import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
+import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
+import org.apache.commons.compress.archivers.tar.TarConstants;
+
 import java.io.BufferedInputStream;
 import java.io.FilterInputStream;
 import java.io.IOException;
@@ -12,9 +17,6 @@ import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.zip.GZIPInputStream;
-import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
-import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
-import org.apache.commons.compress.archivers.tar.TarConstants;
 
 /**
  * Looks at every entry of an archive that somebody sent, before anything of it is written: only
@@ -57,7 +59,9 @@ final class TarCheck {
         return new Bounded(gzip ? new GZIPInputStream(raw, BUFFER) : raw, cap);
     }
 
-    /** Ends a stream that goes on and on: headers are held in memory, and gzip makes much of little. */
+    /**
+     * Ends a stream that goes on and on: headers are held in memory, and gzip makes much of little.
+     */
     private static final class Bounded extends FilterInputStream {
         private final long cap;
         private long header = Long.MAX_VALUE; // left of it
@@ -112,7 +116,9 @@ final class TarCheck {
         try (Bounded plain = plain(aside, cap);
                 TarArchiveInputStream tar = tar(plain)) {
             long bytes = 0;
-            for (TarArchiveEntry entry = next(plain, tar); entry != null; entry = next(plain, tar)) {
+            for (TarArchiveEntry entry = next(plain, tar);
+                    entry != null;
+                    entry = next(plain, tar)) {
                 names.add(entry);
                 bytes = size(tar, bytes, cap);
             }
