@@ -50,6 +50,7 @@ final class RunningExec implements ExecSink {
 
     private final ReentrantLock lock = new ReentrantLock();
     private ExecDoc doc; // guarded by lock; replaced, never changed
+    private CompletableFuture<Boolean> cut = new CompletableFuture<>(); // guarded by lock
     private boolean ending; // guarded by lock: its last document is on its way
     private boolean killed; // guarded by lock: before it began
     private @Nullable HostedExec hosted; // guarded by lock
@@ -77,6 +78,9 @@ final class RunningExec implements ExecSink {
         lock.lock();
         try {
             hosted = newHosted;
+            if (cut.isDone()) {
+                cut = new CompletableFuture<>();
+            }
             kill = killed;
         } finally {
             lock.unlock();
@@ -274,10 +278,21 @@ final class RunningExec implements ExecSink {
 
     @Override
     public void ended(long seq, ExecResult result) {
-        if (result.reason() == ExecReason.LOST && !box.over.isDone()) {
-            return; // the sandbox's fate decides: it is found again, or it is over
+        if (seq == 0) {
+            // Only the connection ended. The sandbox's fate decides: it is found again, or over.
+            cut().complete(true);
+            return;
         }
         finish(result);
+    }
+
+    private CompletableFuture<Boolean> cut() {
+        lock.lock();
+        try {
+            return cut;
+        } finally {
+            lock.unlock();
+        }
     }
 
     @Override
@@ -323,11 +338,13 @@ final class RunningExec implements ExecSink {
     /** The sandbox is over: so is this, if its own end did not come in time. */
     void sandboxOver(EndReason reason, long waitMillis) {
         try {
-            end.get(Math.max(0, waitMillis), TimeUnit.MILLISECONDS);
+            CompletableFuture.anyOf(end, cut()).get(Math.max(0, waitMillis), TimeUnit.MILLISECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            over(reason);
         } catch (ExecutionException | TimeoutException e) {
+            // It has not ended by itself.
+        }
+        if (!end.isDone()) {
             over(reason);
         }
     }

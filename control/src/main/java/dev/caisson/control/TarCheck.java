@@ -28,6 +28,7 @@ final class TarCheck {
     private static final int MAX_PART = 255;
     private static final long MAX_NAMES = 16 << 20;
     private static final int BUFFER = 64 << 10;
+    private static final int BLOCK = 512;
 
     /** What one entry's headers may take, long names and PAX records included. */
     private static final long MAX_HEADER = 1 << 20;
@@ -76,6 +77,18 @@ final class TarCheck {
             header = begins ? MAX_HEADER : Long.MAX_VALUE;
         }
 
+        /** Reads the rest: an archive is whole blocks to its end. */
+        void drain() throws IOException {
+            byte[] buffer = new byte[BUFFER];
+            int read = 0;
+            while (read >= 0) {
+                read = read(buffer, 0, buffer.length);
+            }
+            if (whole % BLOCK != 0) {
+                throw new IOException("it is cut off");
+            }
+        }
+
         @Override
         public int read() throws IOException {
             byte[] one = new byte[1];
@@ -122,6 +135,7 @@ final class TarCheck {
                 names.add(entry);
                 bytes = size(tar, bytes, cap);
             }
+            plain.drain();
         } catch (CaissonException e) {
             throw e;
         } catch (IOException | IllegalArgumentException e) {
