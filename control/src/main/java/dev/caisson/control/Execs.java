@@ -191,6 +191,7 @@ final class Execs implements ExecService {
                 });
     }
 
+    @SuppressWarnings("FutureReturnValueIgnored") // both come to an end by themselves
     private void waitForApproval(
             Caller caller,
             RunningExec exec,
@@ -612,6 +613,7 @@ final class Execs implements ExecService {
     }
 
     /** Takes up an exec that an earlier server started. */
+    @SuppressWarnings("FutureReturnValueIgnored") // whatever the end was
     void adopt(RunningExec exec) {
         running.put(exec.id, exec);
         exec.box().execs.put(exec.id, exec);

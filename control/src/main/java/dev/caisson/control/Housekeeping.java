@@ -40,6 +40,7 @@ final class Housekeeping {
     }
 
     /** On a virtual thread, never twice at once, and never ended by a failure. */
+    @SuppressWarnings("FutureReturnValueIgnored") // it goes on until the timers end
     void every(long seconds, String name, Runnable task) {
         var busy = new java.util.concurrent.atomic.AtomicBoolean();
         parts.timers()

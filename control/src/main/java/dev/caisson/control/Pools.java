@@ -282,6 +282,7 @@ final class Pools implements PoolService {
     }
 
     /** For the next one who asks, as long as it lives. */
+    @SuppressWarnings("FutureReturnValueIgnored") // it never fails
     private void ready(Pool pool, Box box) {
         pool.ready.addFirst(box);
         if (pool.watched.add(box.id)) {
