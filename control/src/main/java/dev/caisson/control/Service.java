@@ -84,10 +84,7 @@ public final class Service implements Control {
         Meter meter = new Meter(ledger);
         Policies policies = new Policies(ledger, cursors);
         Quotas quotas = new Quotas(ledger, directory, meter::hour);
-        ScheduledThreadPoolExecutor timers =
-                new ScheduledThreadPoolExecutor(
-                        1, Thread.ofPlatform().daemon().name("caisson-timers").factory());
-        timers.setRemoveOnCancelPolicy(true);
+        ScheduledThreadPoolExecutor timers = timers();
         parts =
                 new Parts(
                         config,
@@ -123,15 +120,7 @@ public final class Service implements Control {
         usages = new Usages(ledger);
         answers = new Answers(ledger, vault);
         webhooks = new Webhooks(ledger, cursors, vault, config.webhooks());
-        deliveries =
-                new Deliveries(
-                        ledger,
-                        vault,
-                        config.webhooks(),
-                        new Courier(
-                                config.webhooks().privateAddresses(),
-                                config.webhooks().timeout(),
-                                (SSLSocketFactory) SSLSocketFactory.getDefault()));
+        deliveries = deliveries(ledger, vault, config.webhooks());
         tokens = new Tokens(ledger, directory, config.tokens());
         Erasure erasure =
                 new Erasure(
@@ -146,6 +135,30 @@ public final class Service implements Control {
         tenants = new Tenants(ledger, cursors, directory, erasure, quotas::changed);
         Recovery recovery = new Recovery(parts, lives, execs, runs, bootId);
         lives.onDetached(recovery::detached);
+        start(recovery, erasure);
+    }
+
+    private static ScheduledThreadPoolExecutor timers() {
+        ScheduledThreadPoolExecutor timers =
+                new ScheduledThreadPoolExecutor(
+                        1, Thread.ofPlatform().daemon().name("caisson-timers").factory());
+        timers.setRemoveOnCancelPolicy(true);
+        return timers;
+    }
+
+    private static Deliveries deliveries(Ledger ledger, Vault vault, WebhookConfig config) {
+        Courier courier =
+                new Courier(
+                        config.privateAddresses(),
+                        config.timeout(),
+                        (SSLSocketFactory) SSLSocketFactory.getDefault());
+        return new Deliveries(ledger, vault, config, courier);
+    }
+
+    /** Takes up what an earlier server left, then goes about its work. */
+    private void start(Recovery recovery, Erasure erasure) {
+        Ledger ledger = parts.ledger();
+        ControlConfig config = parts.config();
         answers.start();
         parts.approvals().start();
         recovery.start();

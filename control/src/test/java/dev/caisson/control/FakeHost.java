@@ -194,6 +194,11 @@ final class FakeHost implements AutoCloseable {
         return Objects.requireNonNull(launcher.agent(sandbox));
     }
 
+    /** What the service holds of that. */
+    int held(String what) {
+        return Objects.requireNonNull(service.held().get(what));
+    }
+
     List<EventJson> events() {
         return memory.read(tx -> tx.events(admin.tenant(), 0, 100_000, null, null));
     }

@@ -28,7 +28,7 @@ final class GrowthTest {
     void holdsNothingOfWhatIsOver() throws Exception {
         try (FakeHost host = FakeHost.open(folder);
                 var threads = Executors.newFixedThreadPool(THREADS)) {
-            int before = host.service.held().get("timers");
+            int before = host.held("timers");
             List<Future<Integer>> all =
                     IntStream.range(0, THREADS)
                             .mapToObj(i -> threads.submit(() -> some(host)))

@@ -97,7 +97,7 @@ final class LivesTest {
         Fixture.refused(ErrorCode.HOST_DISK_FULL, () -> host.create());
         assertThat(host.launcher.living()).isZero();
         host.store.full(false);
-        await().until(() -> host.service.held().get("boxes") == 0);
+        await().until(() -> host.held("boxes") == 0);
         assertThat(host.types("sandbox.")).endsWith("sandbox.ended");
     }
 
@@ -154,7 +154,7 @@ final class LivesTest {
         try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
             Future<?> making =
                     threads.submit(() -> sandboxes().create(host.admin, FakeHost.request("slow")));
-            await().until(() -> host.service.held().get("boxes") == 1);
+            await().until(() -> host.held("boxes") == 1);
             assertThat(sandboxes().delete(host.admin, "slow").state()).isEqualTo("ended");
             making.get();
         }
@@ -348,6 +348,6 @@ final class LivesTest {
         assertThat(host.doc(made.id()).over()).isFalse();
         host.store.full(false);
         await().until(() -> host.doc(made.id()).over());
-        await().until(() -> host.service.held().get("boxes") == 0);
+        await().until(() -> host.held("boxes") == 0);
     }
 }

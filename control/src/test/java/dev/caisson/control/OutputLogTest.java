@@ -93,6 +93,10 @@ final class OutputLogTest {
         private final Map<String, Long> missing = new HashMap<>();
         private final List<StreamItem> items = new ArrayList<>();
 
+        byte[] bytes(String fd) {
+            return got.getOrDefault(fd, new byte[0]);
+        }
+
         void take(StreamItem item) {
             items.add(item);
             switch (item.type()) {
@@ -222,7 +226,7 @@ final class OutputLogTest {
         assertThat(client.missing).isNotEmpty();
         for (int fd = 0; fd < 2; fd++) {
             String name = fd == 0 ? "stdout" : "stderr";
-            assertThat(client.got.get(name).length + client.missing.getOrDefault(name, 0L))
+            assertThat(client.bytes(name).length + client.missing.getOrDefault(name, 0L))
                     .isEqualTo(writer.written[fd].size());
         }
         OutputJson shown = Captures.of(log, false, 10_000).getFirst();
@@ -309,7 +313,7 @@ final class OutputLogTest {
         reader.join();
         for (int fd = 0; fd < 2; fd++) {
             String name = fd == 0 ? "stdout" : "stderr";
-            assertThat(client.got.get(name).length + client.missing.getOrDefault(name, 0L))
+            assertThat(client.bytes(name).length + client.missing.getOrDefault(name, 0L))
                     .isEqualTo(writer.written[fd].size());
         }
     }

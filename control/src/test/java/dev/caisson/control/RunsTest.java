@@ -176,14 +176,12 @@ final class RunsTest {
     @Test
     void goesOnWithoutItsClient() {
         String id = start(argv("talk", "x"));
-        List<StreamItem> items = new ArrayList<>();
         org.assertj.core.api.Assertions.assertThatThrownBy(() ->
                         runs().follow(
                                         host.admin,
                                         id,
                                         null,
                                         item -> {
-                                            items.add(item);
                                             throw new IOException("gone");
                                         }))
                 .isInstanceOf(IOException.class);
@@ -234,7 +232,9 @@ final class RunsTest {
         String id = start(argv("sleep"));
         await().until(() -> runs().find(host.admin, id).exec() != null);
         String exec = Objects.requireNonNull(runs().find(host.admin, id).exec());
-        RunningExec running = host.service.parts().boxes().all().iterator().next().execs.get(exec);
+        RunningExec running =
+                Objects.requireNonNull(
+                        host.service.parts().boxes().all().iterator().next().execs.get(exec));
         host.store.full(true);
         running.kill();
         await().until(() -> host.store.refused() > 1);
