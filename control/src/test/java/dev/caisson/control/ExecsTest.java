@@ -233,6 +233,7 @@ final class ExecsTest {
     void tellsLogsOfAllExecs() throws IOException {
         String first = host.start(sandbox.id(), "echo", "one");
         end(first);
+        host.clock.advance(Duration.ofMillis(1));
         String second = host.start(sandbox.id(), "echo", "two");
         end(second);
         List<StreamItem> items = new ArrayList<>();

@@ -93,7 +93,7 @@ final class OutputLogTest {
         private final Map<String, Long> missing = new HashMap<>();
         private final List<StreamItem> items = new ArrayList<>();
 
-        byte[] bytes(String fd) {
+        byte[] of(String fd) {
             return got.getOrDefault(fd, new byte[0]);
         }
 
@@ -226,7 +226,7 @@ final class OutputLogTest {
         assertThat(client.missing).isNotEmpty();
         for (int fd = 0; fd < 2; fd++) {
             String name = fd == 0 ? "stdout" : "stderr";
-            assertThat(client.bytes(name).length + client.missing.getOrDefault(name, 0L))
+            assertThat(client.of(name).length + client.missing.getOrDefault(name, 0L))
                     .isEqualTo(writer.written[fd].size());
         }
         OutputJson shown = Captures.of(log, false, 10_000).getFirst();
@@ -313,7 +313,7 @@ final class OutputLogTest {
         reader.join();
         for (int fd = 0; fd < 2; fd++) {
             String name = fd == 0 ? "stdout" : "stderr";
-            assertThat(client.bytes(name).length + client.missing.getOrDefault(name, 0L))
+            assertThat(client.of(name).length + client.missing.getOrDefault(name, 0L))
                     .isEqualTo(writer.written[fd].size());
         }
     }
