@@ -5,8 +5,11 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.FileInfo;
 import dev.caisson.api.FileType;
 import dev.caisson.api.SandboxFiles;
-import java.io.BufferedInputStream;
-import java.io.FilterInputStream;
+
+import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
+import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
+import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
+
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -15,11 +18,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.List;
-import java.util.zip.GZIPInputStream;
-import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
-import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
-import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Tar archives of folders in sandboxes. Both directions are hostile: out of a sandbox go regular
@@ -27,9 +25,6 @@ import org.jspecify.annotations.Nullable;
  * is bad.
  */
 final class Archives {
-    private static final int MAX_ENTRIES = 100_000;
-    private static final int MAX_NAME = 4096;
-    private static final int MAX_HEAD = 256 << 10;
     private static final int BUFFER = 64 << 10;
 
     private Archives() {}
@@ -86,8 +81,8 @@ final class Archives {
     }
 
     /**
-     * Writes an entry with its first byte: takes at most as many bytes as its header says, and zeros
-     * for what is missing.
+     * Writes an entry with its first byte: takes at most as many bytes as its header says, and
+     * zeros for what is missing.
      */
     private static final class Exactly extends OutputStream {
         private final TarArchiveOutputStream target;

@@ -5,6 +5,11 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Tier;
 import dev.caisson.core.Engine;
 import dev.caisson.v1.TierJson;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -14,9 +19,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The engines of this host, weakest tier first. One whose launcher went away is opened again in the
@@ -81,7 +83,9 @@ public final class EngineRack implements AutoCloseable {
                 .addKeyValue("tier", slot.tier().value())
                 .addKeyValue("cause", cause.message())
                 .log("engine lost, opening it again");
-        Thread.ofVirtual().name("caisson-engine-" + slot.tier().value()).start(() -> {
+        Thread.ofVirtual()
+                .name("caisson-engine-" + slot.tier().value())
+                .start(() -> {
                     engine.close();
                     reopen(slot);
                 });

@@ -5,11 +5,10 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.api.ExecSpec;
-import dev.caisson.api.Limits;
 import dev.caisson.api.PtySize;
-import dev.caisson.api.User;
 import dev.caisson.core.HostedExec;
 import dev.caisson.core.Ids;
+import dev.caisson.core.Room;
 import dev.caisson.core.Room;
 import dev.caisson.v1.ExecJson;
 import dev.caisson.v1.ExecRequest;
@@ -17,6 +16,9 @@ import dev.caisson.v1.OutputJson;
 import dev.caisson.v1.Page;
 import dev.caisson.v1.PtyJson;
 import dev.caisson.v1.ResultJson;
+
+import org.jspecify.annotations.Nullable;
+
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -25,7 +27,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Base64;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -34,7 +35,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.jspecify.annotations.Nullable;
 
 /** Commands. Thread-safe. */
 final class Execs implements ExecService {
@@ -63,7 +63,7 @@ final class Execs implements ExecService {
     RunningExec begin(Caller caller, String sandbox, ExecRequest request, @Nullable Origin origin) {
         try (Uses.Use use = uses.of(caller, sandbox)) {
             Box box = use.box();
-            ExecSpec spec = spec(request, box);
+            ExecSpec spec = ExecSpecs.spec(request, box);
             ExecDoc doc = document(caller, box, request, spec);
             if (origin != null) {
                 doc.run = origin.run();
@@ -72,8 +72,12 @@ final class Execs implements ExecService {
             EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
             RunningExec exec = new RunningExec(parts, box, doc, log(doc), place(caller));
             adopt(exec);
+            Room held = Room.detached();
+            exec.end().whenComplete((last, failure) -> held.close());
             boolean begun = false;
             try {
+                // It is kept until somebody has said yes and the program has read it.
+                held.take(request.input() == null ? 0 : 2L * request.input().length());
                 Optional<Approvals.Pending> pending =
                         parts.approvals().exec(caller, policy, doc.subject(), request, doc.user);
                 if (pending.isPresent()) {
@@ -180,7 +184,7 @@ final class Execs implements ExecService {
                                     doc.subject(),
                                     "",
                                     Map.of("argv", doc.argv, "cwd", doc.cwd, "user", doc.user));
-    });
+                });
         try {
             HostedExec hosted = exec.box().hosted().start(exec.id, spec, exec);
             exec.hosted(hosted);
@@ -207,6 +211,7 @@ final class Execs implements ExecService {
                 });
     }
 
+    @SuppressWarnings("FutureReturnValueIgnored") // both come to an end by themselves
     private void waitForApproval(
             Caller caller,
             RunningExec exec,
@@ -222,7 +227,7 @@ final class Execs implements ExecService {
         parts.ledger()
                 .act(tx -> {
                     ExecRows.put(tx, row);
-    });
+                });
         pending.decision()
                 .whenComplete((yes, failure) ->
                         Thread.ofVirtual()
@@ -252,94 +257,6 @@ final class Execs implements ExecService {
         } catch (CaissonException e) {
             exec.failed(e);
         }
-    }
-
-    // ---- what is asked
-
-    private ExecSpec spec(ExecRequest request, Box box) {
-        Limits limits = limits(box);
-        ExecSpec spec =
-                ExecSpec.of(argv(request))
-                        .withEnv(env(request, box))
-                        .withCapture(false)
-                        .withStdin(Boolean.TRUE.equals(request.stdin()) || request.input() != null)
-                        .withLinger(Boolean.TRUE.equals(request.linger()))
-                        .withUser(user(request.user(), box))
-                        .withOutputLimit(limits.outputLimit());
-        if (request.cwd() != null) {
-            spec = spec.withCwd(request.cwd());
-        }
-        Long timeout = request.timeoutMillis();
-        if (timeout == null) {
-            // Not those of its start: a sandbox may have been claimed or changed since.
-            timeout = box.doc().limits.timeoutMillis();
-        }
-        if (timeout != null) {
-            spec = spec.withTimeout(Duration.ofMillis(timeout));
-        }
-        if (request.graceMillis() != null) {
-            spec = spec.withGrace(Duration.ofMillis(request.graceMillis()));
-        }
-        if (request.outputBytes() != null) {
-            ByteSize asked = ByteSize.of(request.outputBytes());
-            spec = spec.withOutputLimit(limits.withOutputLimit(asked).outputLimit());
-        }
-        String onOutputLimit = request.onOutputLimit();
-        if (onOutputLimit == null) {
-            onOutputLimit = box.doc().limits.onOutputLimit();
-        }
-        if (onOutputLimit != null) {
-            spec = spec.withOnOutputLimit(EffectivePolicy.onOutputLimit(onOutputLimit));
-        }
-        PtyJson pty = request.pty();
-        return pty == null
-                ? spec
-                : spec.withPty(new PtySize(pty.rows(), pty.cols())).withStdin(true);
-    }
-
-    private static Map<String, String> env(ExecRequest request, Box box) {
-        Map<String, String> env = new HashMap<>(box.env());
-        env.putAll(request.env());
-        return env;
-    }
-
-    private static Limits limits(Box box) {
-        ByteSize output =
-                ByteSize.of(Optional.ofNullable(box.doc().limits.outputBytes()).orElse(1L << 20));
-        return Limits.defaults().withOutputLimit(output);
-    }
-
-    private static List<String> argv(ExecRequest request) {
-        String command = request.command();
-        if (command != null) {
-            if (!request.argv().isEmpty()) {
-                throw CaissonException.invalid("command", "Give argv or command, not both.");
-            }
-            return List.of("/bin/sh", "-c", command);
-        }
-        if (request.argv().isEmpty()) {
-            throw CaissonException.invalid("argv", "A command needs argv, or command.");
-        }
-        return request.argv();
-    }
-
-    private static User user(@Nullable String name, Box box) {
-        if (name == null || name.equals("sandbox")) {
-            return User.SANDBOX;
-        }
-        User user =
-                name.matches("[0-9]{1,5}")
-                        ? new User(Integer.parseInt(name), Integer.parseInt(name))
-                        : User.named(name);
-        if (user.isRoot() && !box.doc().root) {
-            throw CaissonException.of(
-                            ErrorCode.POLICY_DENIED,
-                            "The policy does not allow root inside this sandbox.")
-                    .withRemedy(
-                            "Run the command as another user, or create the sandbox with root:"
-                                    + " allowed where the policy permits it.");
-        }
-        return user;
     }
 
     // ---- asking
@@ -605,7 +522,7 @@ final class Execs implements ExecService {
                                     exec.doc().subject(),
                                     "",
                                     Map.of("signal", (long) signal));
-    });
+                });
     }
 
     @Override
@@ -628,6 +545,7 @@ final class Execs implements ExecService {
     }
 
     /** Takes up an exec that an earlier server started. */
+    @SuppressWarnings("FutureReturnValueIgnored") // whatever the end was
     void adopt(RunningExec exec) {
         running.put(exec.id, exec);
         exec.box().execs.put(exec.id, exec);
@@ -637,6 +555,11 @@ final class Execs implements ExecService {
     /** How many run here now. */
     int count() {
         return running.size();
+    }
+
+    /** How many places are taken. */
+    int places() {
+        return places.get();
     }
 
     /** The log of an exec that is found again. */

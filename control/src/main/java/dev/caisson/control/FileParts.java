@@ -11,6 +11,9 @@ import dev.caisson.core.Room;
 import dev.caisson.v1.FileJson;
 import dev.caisson.v1.MoveRequest;
 import dev.caisson.v1.WatchJson;
+
+import org.jspecify.annotations.Nullable;
+
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -20,7 +23,6 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import org.jspecify.annotations.Nullable;
 
 /** Files in sandboxes. Thread-safe. */
 final class FileParts implements FileService {
@@ -207,7 +209,7 @@ final class FileParts implements FileService {
         String absolute = Paths.absolute(path);
         try (Uses.Use use = uses.of(caller, sandbox)) {
             Queue queue = new Queue();
-            try (Watch watch = use.box().hosted().watch(absolute, recursive, queue)) {
+            try (Watch _ = use.box().hosted().watch(absolute, recursive, queue)) {
                 queue.tell(sink, parts.ledger());
             }
         }

@@ -4,6 +4,10 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.core.Engine;
 import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.Ids;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -14,8 +18,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** What is done again and again: leases, metering, and forgetting what is no longer kept. */
 final class Housekeeping {
@@ -38,6 +40,7 @@ final class Housekeeping {
     }
 
     /** On a virtual thread, never twice at once, and never ended by a failure. */
+    @SuppressWarnings("FutureReturnValueIgnored") // it goes on until the timers end
     void every(long seconds, String name, Runnable task) {
         var busy = new java.util.concurrent.atomic.AtomicBoolean();
         parts.timers()

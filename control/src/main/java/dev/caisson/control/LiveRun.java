@@ -1,7 +1,10 @@
 package dev.caisson.control;
 
-import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
+
+import dev.caisson.core.Room;
+import dev.caisson.v1.RunRequest;
+import java.util.concurrent.CompletableFuture;
 
 /** A run of this server that is not over. */
 final class LiveRun {
@@ -11,12 +14,32 @@ final class LiveRun {
     /** Its last document, durable. */
     final CompletableFuture<RunDoc> end = new CompletableFuture<>();
 
+    /** Heap that its request and its result take. */
+    final Room room = Room.detached();
+
+    private volatile @Nullable RunRequest request; // until it was used, for its files are large
     private volatile RunDoc doc; // replaced, never changed
     private volatile @Nullable Box box;
     private volatile boolean cancelled;
 
-    LiveRun(RunDoc doc) {
+    /**
+     * A run.
+     *
+     * @param request null: it was found again
+     */
+    LiveRun(RunDoc doc, @Nullable RunRequest request) {
         this.doc = doc;
+        this.request = request;
+    }
+
+    /** What was asked, once. */
+    RunRequest asked() {
+        RunRequest asked = request;
+        request = null;
+        if (asked == null) {
+            throw new IllegalStateException("A run is performed once.");
+        }
+        return asked;
     }
 
     RunDoc doc() {

@@ -12,6 +12,11 @@ import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.HostedSandbox;
 import dev.caisson.core.Ids;
 import dev.caisson.core.VolumeMount;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
@@ -19,9 +24,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * How sandboxes begin and end. Intent is written before effect: a row says creating or ending
@@ -40,6 +42,7 @@ final class Lives {
 
     private final Parts parts;
     private final String bootId;
+    private final Alarms alarms;
     private volatile Detached detached = box -> {};
 
     /** Told of a sandbox whose engine went away; decides whether it lives. */
@@ -50,6 +53,7 @@ final class Lives {
     Lives(Parts parts, String bootId) {
         this.parts = parts;
         this.bootId = bootId;
+        this.alarms = new Alarms(parts, this);
     }
 
     void onDetached(Detached listener) {
@@ -105,7 +109,7 @@ final class Lives {
                 .act(tx -> {
                     tx.insert(Kind.SANDBOX, row);
                     createdEvent(tx, caller, doc);
-    });
+                });
         Box box = new Box(doc, 1, doc.createdAt);
         parts.boxes().add(box);
         return box;
@@ -423,8 +427,7 @@ final class Lives {
                 .values()
                 .forEach(exec ->
                         exec.sandboxOver(
-                                reason,
-                                TimeUnit.NANOSECONDS.toMillis(until - System.nanoTime())));
+                                reason, TimeUnit.NANOSECONDS.toMillis(until - System.nanoTime())));
     }
 
     private void over(
@@ -558,7 +561,7 @@ final class Lives {
                                                 .orElseGet(this::subject),
                                         reason,
                                         data);
-    });
+                    });
         }
 
         private Ledger.Subject subject() {
@@ -580,64 +583,9 @@ final class Lives {
         }
     }
 
-    // ---- time
-
     /** Sets the alarm for the next end of the sandbox; under the lock. */
     void schedule(Box box) {
-        Instant at = box.doc().end(box.idleAt()).at();
-        if (at == null && box.doc().idleTimeoutMillis != null) {
-            at = parts.ledger().now().plusMillis(Math.max(1000, box.doc().idleTimeoutMillis));
-        }
-        if (at == null || box.doc().over()) {
-            box.alarm(null);
-            return;
-        }
-        long millis = Math.max(1, Duration.between(parts.ledger().now(), at).toMillis());
-        alarm(box, millis);
-    }
-
-    private void alarm(Box box, long millis) {
-        box.alarm(
-                parts.later(millis, "caisson-alarm-" + box.id, () -> alarm(box)).orElse(null));
-    }
-
-    private void alarm(Box box) {
-        box.lock.lock();
-        try {
-            SandboxDoc.End end = box.doc().end(box.idleAt());
-            if (end.at() == null || end.at().isAfter(parts.ledger().now())) {
-                schedule(box);
-                return;
-            }
-            boolean pause = box.doc().pauseOnTimeout && !"max_life".equals(end.why());
-            if (pause && box.state().equals(SandboxDoc.RUNNING)) {
-                pause(box, String.valueOf(end.why()));
-            } else {
-                end(box, EndReason.of(String.valueOf(end.why())), null);
-            }
-        } catch (CaissonException e) {
-            LOG.atWarn()
-                    .addKeyValue("sandbox", box.id)
-                    .addKeyValue("cause", e.message())
-                    .log("a sandbox whose time was over could not be ended, trying again");
-            if (!box.doc().over()) {
-                alarm(box, RETRY_MILLIS);
-            }
-        } finally {
-            box.lock.unlock();
-        }
-    }
-
-    /** With its memory where the tier can, else its disk. */
-    private void pause(Box box, String why) {
-        try {
-            pauser.pause(box, true, why);
-        } catch (CaissonException e) {
-            if (e.code() != ErrorCode.UNSUPPORTED) {
-                throw e;
-            }
-            pauser.pause(box, false, why);
-        }
+        alarms.schedule(box);
     }
 
     /** Pauses a sandbox whose time is over; set once. */
@@ -645,12 +593,7 @@ final class Lives {
         void pause(Box box, boolean memory, String reason);
     }
 
-    private volatile Pauser pauser =
-            (box, memory, reason) -> {
-                throw CaissonException.of(ErrorCode.UNSUPPORTED, "Nothing pauses here.");
-            };
-
-    void onPause(Pauser newPauser) {
-        pauser = newPauser;
+    void onPause(Pauser pauser) {
+        alarms.onPause(pauser);
     }
 }

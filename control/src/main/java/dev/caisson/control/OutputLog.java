@@ -3,6 +3,9 @@ package dev.caisson.control;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.core.Position;
+
+import org.jspecify.annotations.Nullable;
+
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -18,7 +21,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What an exec wrote, in segment files {@code EXEC.N}: the first segment is kept whole, of the
@@ -400,8 +402,7 @@ final class OutputLog {
 
         private boolean atEnd() {
             return segments.isEmpty()
-                    || (segment >= segments.lastKey()
-                            && position >= length(segment));
+                    || (segment >= segments.lastKey() && position >= length(segment));
         }
 
         /** Under the lock. */

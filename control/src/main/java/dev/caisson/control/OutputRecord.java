@@ -15,33 +15,42 @@ import java.nio.ByteBuffer;
 record OutputRecord(Kind kind, long seq, long offset, long timeMillis, ByteBuffer data) {
     static final int HEADER = Integer.BYTES + 1 + 3 * Long.BYTES;
 
+    /** What a record holds; the codes are those of files that are kept. */
     enum Kind {
-        STDOUT,
-        STDERR,
-        PTY,
-        STARTED,
-        GAP_STDOUT,
-        GAP_STDERR,
-        GAP_PTY,
-        LIMIT;
+        STDOUT(0, 0),
+        STDERR(1, 1),
+        PTY(2, 2),
+        STARTED(3, -1),
+        GAP_STDOUT(4, 0),
+        GAP_STDERR(5, 1),
+        GAP_PTY(6, 2),
+        LIMIT(7, -1);
 
         private static final Kind[] ALL = values();
 
+        private final int code;
+        private final int fd;
+
+        Kind(int code, int fd) {
+            this.code = code;
+            this.fd = fd;
+        }
+
         boolean output() {
-            return ordinal() <= PTY.ordinal();
+            return this == STDOUT || this == STDERR || this == PTY;
         }
 
         boolean gap() {
-            return this == GAP_STDOUT || this == GAP_STDERR || this == GAP_PTY;
+            return fd >= 0 && !output();
         }
 
         /** The descriptor of output and gaps: 0, 1, 2. */
         int fd() {
-            return output() ? ordinal() : ordinal() - GAP_STDOUT.ordinal();
+            return fd;
         }
 
         static Kind gapOf(int fd) {
-            return ALL[GAP_STDOUT.ordinal() + fd];
+            return ALL[GAP_STDOUT.code + fd];
         }
 
         static Kind outputOf(int fd) {
@@ -61,7 +70,7 @@ record OutputRecord(Kind kind, long seq, long offset, long timeMillis, ByteBuffe
     ByteBuffer header() {
         return ByteBuffer.allocate(HEADER)
                 .putInt(data.remaining())
-                .put((byte) kind.ordinal())
+                .put((byte) kind.code)
                 .putLong(seq)
                 .putLong(offset)
                 .putLong(timeMillis)

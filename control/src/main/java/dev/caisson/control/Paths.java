@@ -1,6 +1,7 @@
 package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
+
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.regex.Matcher;
@@ -47,7 +48,8 @@ final class Paths {
         int at = 0;
         Matcher matcher = ESCAPE.matcher(escaped);
         while (matcher.find()) {
-            bytes.writeBytes(escaped.substring(at, matcher.start()).getBytes(StandardCharsets.UTF_8));
+            bytes.writeBytes(
+                    escaped.substring(at, matcher.start()).getBytes(StandardCharsets.UTF_8));
             bytes.write(Integer.parseInt(matcher.group(1), 16));
             at = matcher.end();
         }

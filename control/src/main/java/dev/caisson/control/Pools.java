@@ -6,7 +6,6 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.api.Limits;
 import dev.caisson.core.EngineSandbox;
-
 import dev.caisson.core.Ids;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.LimitsJson;
@@ -14,6 +13,11 @@ import dev.caisson.v1.Page;
 import dev.caisson.v1.PoolJson;
 import dev.caisson.v1.PoolRequest;
 import dev.caisson.v1.SandboxRequest;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -23,9 +27,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Sandboxes that are ready before they are asked for. Each belongs to its tenant from the start, is
@@ -281,6 +282,7 @@ final class Pools implements PoolService {
     }
 
     /** For the next one who asks, as long as it lives. */
+    @SuppressWarnings("FutureReturnValueIgnored") // it never fails
     private void ready(Pool pool, Box box) {
         pool.ready.addFirst(box);
         if (pool.watched.add(box.id)) {
@@ -382,7 +384,7 @@ final class Pools implements PoolService {
                 .act(tx -> {
                     tx.insert(Kind.POOL, row);
                     changed(tx, caller, doc, "created");
-    });
+                });
         Pool pool = new Pool(doc, 1);
         pools.put(doc.id, pool);
         fill(pool);
@@ -522,7 +524,7 @@ final class Pools implements PoolService {
                 .act(tx -> {
                     tx.delete(Kind.POOL, pool.doc.id);
                     changed(tx, caller, pool.doc, "deleted");
-    });
+                });
         pools.remove(pool.doc.id);
         pool.closed = true;
         drain(pool);

@@ -11,6 +11,14 @@ import dev.caisson.core.HostedSandbox;
 import dev.caisson.core.KnownExec;
 import dev.caisson.core.Position;
 import dev.caisson.v1.Json;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import tools.jackson.core.type.TypeReference;
+
+import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -18,10 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-import tools.jackson.core.type.TypeReference;
+import java.util.concurrent.TimeUnit;
 
 /**
  * What a server that starts does with what an earlier one left, and what a running one does when
@@ -326,7 +331,7 @@ final class Recovery {
         parts.ledger()
                 .act(tx -> {
                     ExecRows.put(tx, row);
-    });
+                });
         RunningExec exec = running(box, doc);
         follow(hosted, exec, known);
     }
@@ -376,12 +381,9 @@ final class Recovery {
 
     /** Rows whose disks never came to be, or are gone already. */
     private void halfMade() {
-        Query snapshots =
-                Query.ALL.withNode(parts.node()).withStates(SnapshotDoc.CREATING);
+        Query snapshots = Query.ALL.withNode(parts.node()).withStates(SnapshotDoc.CREATING);
         Query volumes =
-                Query.ALL
-                        .withNode(parts.node())
-                        .withStates(VolumeDoc.CREATING, VolumeDoc.DELETING);
+                Query.ALL.withNode(parts.node()).withStates(VolumeDoc.CREATING, VolumeDoc.DELETING);
         parts.ledger()
                 .act(tx -> {
                     tx.deleteAll(Kind.SNAPSHOT, snapshots);

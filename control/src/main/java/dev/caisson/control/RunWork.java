@@ -9,23 +9,21 @@ import dev.caisson.api.ExecReason;
 import dev.caisson.api.ResultFile;
 import dev.caisson.api.SandboxFiles;
 import dev.caisson.core.Hints;
-import dev.caisson.core.Ids;
 import dev.caisson.core.Interpreters;
 import dev.caisson.v1.ExecRequest;
 import dev.caisson.v1.InputFileJson;
 import dev.caisson.v1.LimitsJson;
-import dev.caisson.v1.Page;
 import dev.caisson.v1.ResultFileJson;
 import dev.caisson.v1.ResultJson;
-import dev.caisson.v1.RunJson;
 import dev.caisson.v1.RunRequest;
 import dev.caisson.v1.SandboxRequest;
-import dev.caisson.v1.StreamItem;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -36,17 +34,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** Does what a run asks for, from its sandbox to its durable end. Thread-safe. */
 final class RunWork {
     private static final Logger LOG = LoggerFactory.getLogger(RunWork.class);
+    /** Of all files of a run that come within its answer. */
+    private static final long MAX_INLINE = 8 << 20;
+
     private static final Duration MARGIN = Duration.ofMinutes(1);
 
     private final Parts parts;
@@ -120,16 +114,23 @@ final class RunWork {
     }
 
     /** By the run's own thread. */
-    void perform(Caller caller, LiveRun run, RunRequest request, RunPlan plan) {
+    void perform(Caller caller, LiveRun run, RunPlan plan) {
+        run.room.here();
         guarded(
                 run,
                 () -> {
-                    Box box = sandboxes.make(caller, sandbox(caller, request), run.doc().id);
-                    made(run, box);
-                    prepare(run, box, request, plan);
-                    RunningExec exec = launch(caller, run, box, request, plan);
-                    finish(run, box, exec.last());
+                    RunningExec exec = begin(caller, run, run.asked(), plan);
+                    run.room.keep(0);
+                    finish(run, exec.box(), exec.last());
                 });
+    }
+
+    /** Up to the start of its command: what was asked is not needed any more then. */
+    private RunningExec begin(Caller caller, LiveRun run, RunRequest request, RunPlan plan) {
+        Box box = sandboxes.make(caller, sandbox(caller, request), run.doc().id);
+        made(run, box);
+        prepare(run, box, request, plan);
+        return launch(caller, run, box, request, plan);
     }
 
     /** Whatever happens, the run comes to its end, and nothing is left of its sandbox. */
@@ -179,7 +180,8 @@ final class RunWork {
         }
     }
 
-    private RunningExec launch(Caller caller, LiveRun run, Box box, RunRequest request, RunPlan plan) {
+    private RunningExec launch(
+            Caller caller, LiveRun run, Box box, RunRequest request, RunPlan plan) {
         CaissonException missing = null;
         for (List<String> argv : plan.commands()) {
             RunningExec exec =
@@ -243,7 +245,7 @@ final class RunWork {
                             .ifPresent(there ->
                                     tx.update(
                                             Kind.RUN, ExecRows.withVersion(row, there.version())));
-    });
+                });
         run.written(doc);
         run.exec.complete(exec.id);
         if (run.cancelled()) {
@@ -267,8 +269,7 @@ final class RunWork {
         boolean reachable =
                 !result.reason().equals(ExecReason.SANDBOX_ENDED.value())
                         && !result.reason().equals(ExecReason.LOST.value());
-        List<ResultFileJson> files =
-                doc.collect && reachable ? collect(doc, box) : List.of();
+        List<ResultFileJson> files = doc.collect && reachable ? collect(doc, box) : List.of();
         doc.files = files;
         doc.result = Forms.with(told, files, hint(doc, told));
         boolean lost = result.reason().equals(ExecReason.LOST.value());
@@ -293,8 +294,12 @@ final class RunWork {
             Files.createDirectories(target);
             List<ResultFileJson> forms = new ArrayList<>();
             ByteSize cap = Orders.limits(box.doc().limits).disk();
+            long inline = 0;
             for (ResultFile file : box.hosted().files().collect(target, cap)) {
-                forms.add(Forms.file(file, run.inline ? inline(target, file) : null));
+                boolean fits = run.inline && inline + file.size() <= MAX_INLINE;
+                String content = fits ? inline(target, file) : null;
+                inline += content == null ? 0 : file.size();
+                forms.add(Forms.file(file, content));
             }
             Trees.sync(target); // the end of the run tells of them
             return forms;
@@ -335,8 +340,8 @@ final class RunWork {
 
     private void ended(Store.Tx tx, RunDoc doc, Row row, String reason) {
         tx.find(Kind.RUN, doc.id)
-                .ifPresent(there ->
-                        tx.update(Kind.RUN, ExecRows.withVersion(row, there.version())));
+                .ifPresent(
+                        there -> tx.update(Kind.RUN, ExecRows.withVersion(row, there.version())));
         parts.ledger().event(tx, EventType.RUN_ENDED, doc.subject(), reason, Map.of());
     }
 
@@ -356,6 +361,7 @@ final class RunWork {
             gone.accept(run);
             run.exec.cancel(false);
             run.end.complete(run.doc());
+            run.room.close();
         }
     }
 
@@ -370,6 +376,7 @@ final class RunWork {
 
     /** Goes on with one of an earlier server; by the run's own thread. */
     void recover(LiveRun run, Optional<Box> box, Optional<RunningExec> exec) {
+        run.room.here();
         box.ifPresent(run::box);
         guarded(
                 run,
@@ -414,5 +421,4 @@ final class RunWork {
                         null);
         over(run, doc, RunDoc.LOST, "lost");
     }
-
 }

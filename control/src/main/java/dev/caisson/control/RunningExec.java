@@ -12,6 +12,11 @@ import dev.caisson.api.Usage;
 import dev.caisson.core.ExecSink;
 import dev.caisson.core.HostedExec;
 import dev.caisson.v1.ResultJson;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
@@ -26,9 +31,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * An exec of this server from its start to its durable end. Takes what the exec tells, keeps it,
@@ -48,6 +50,7 @@ final class RunningExec implements ExecSink {
 
     private final ReentrantLock lock = new ReentrantLock();
     private ExecDoc doc; // guarded by lock; replaced, never changed
+    private CompletableFuture<Boolean> cut = new CompletableFuture<>(); // guarded by lock
     private boolean ending; // guarded by lock: its last document is on its way
     private boolean killed; // guarded by lock: before it began
     private @Nullable HostedExec hosted; // guarded by lock
@@ -75,6 +78,9 @@ final class RunningExec implements ExecSink {
         lock.lock();
         try {
             hosted = newHosted;
+            if (cut.isDone()) {
+                cut = new CompletableFuture<>();
+            }
             kill = killed;
         } finally {
             lock.unlock();
@@ -119,7 +125,9 @@ final class RunningExec implements ExecSink {
         }
     }
 
-    /** Whether it may begin now that it was approved; false: it was killed, or its sandbox is over. */
+    /**
+     * Whether it may begin now that it was approved; false: it was killed, or its sandbox is over.
+     */
     boolean approved() {
         lock.lock();
         try {
@@ -189,9 +197,7 @@ final class RunningExec implements ExecSink {
             exec.pid = pid;
             exec.state = ExecDoc.RUNNING;
         });
-        keep(
-                new OutputRecord(
-                        OutputRecord.Kind.STARTED, seq, 0, now(), OutputRecord.number(pid)));
+        keep(new OutputRecord(OutputRecord.Kind.STARTED, seq, 0, now(), OutputRecord.number(pid)));
     }
 
     @Override
@@ -267,15 +273,26 @@ final class RunningExec implements ExecSink {
         parts.ledger()
                 .actSoon(tx -> {
                     parts.ledger().event(tx, EventType.LIMIT_HIT, about, limit.value(), Map.of());
-    });
+                });
     }
 
     @Override
     public void ended(long seq, ExecResult result) {
-        if (result.reason() == ExecReason.LOST && !box.over.isDone()) {
-            return; // the sandbox's fate decides: it is found again, or it is over
+        if (seq == 0) {
+            // Only the connection ended. The sandbox's fate decides: it is found again, or over.
+            cut().complete(true);
+            return;
         }
         finish(result);
+    }
+
+    private CompletableFuture<Boolean> cut() {
+        lock.lock();
+        try {
+            return cut;
+        } finally {
+            lock.unlock();
+        }
     }
 
     @Override
@@ -321,11 +338,13 @@ final class RunningExec implements ExecSink {
     /** The sandbox is over: so is this, if its own end did not come in time. */
     void sandboxOver(EndReason reason, long waitMillis) {
         try {
-            end.get(Math.max(0, waitMillis), TimeUnit.MILLISECONDS);
+            CompletableFuture.anyOf(end, cut()).get(Math.max(0, waitMillis), TimeUnit.MILLISECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            over(reason);
         } catch (ExecutionException | TimeoutException e) {
+            // It has not ended by itself.
+        }
+        if (!end.isDone()) {
             over(reason);
         }
     }
@@ -402,7 +421,7 @@ final class RunningExec implements ExecSink {
                     if (result != null) {
                         parts.meter().exec(tx, last.subject(), result.usage(), last.outputBytes);
                     }
-    });
+                });
     }
 
     /** It never was: nobody knows it. */

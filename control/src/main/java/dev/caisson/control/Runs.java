@@ -1,39 +1,23 @@
 package dev.caisson.control;
 
-import dev.caisson.api.ByteSize;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
-import dev.caisson.api.ExecReason;
-import dev.caisson.api.ResultFile;
-import dev.caisson.api.SandboxFiles;
-import dev.caisson.core.Hints;
 import dev.caisson.core.Ids;
-import dev.caisson.core.Interpreters;
-import dev.caisson.core.Room;
-import dev.caisson.v1.ExecRequest;
 import dev.caisson.v1.InputFileJson;
-import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.Page;
 import dev.caisson.v1.ResultFileJson;
-import dev.caisson.v1.ResultJson;
 import dev.caisson.v1.RunJson;
 import dev.caisson.v1.RunRequest;
-import dev.caisson.v1.SandboxRequest;
 import dev.caisson.v1.StreamItem;
-import java.io.ByteArrayInputStream;
+
+import org.jspecify.annotations.Nullable;
+
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.LinkOption;
-import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Base64;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletionException;
@@ -41,9 +25,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Whole lives in one call; a run goes on when its client leaves and when the server is restarted.
@@ -79,11 +60,9 @@ final class Runs implements RunService {
 
     /** Goes on with a run whose exec was found again; any other is lost. */
     void recover(RunDoc doc, Optional<Box> box, Optional<RunningExec> exec) {
-        LiveRun run = new LiveRun(doc);
+        LiveRun run = new LiveRun(doc, null);
         live.put(doc.id, run);
-        Thread.ofVirtual()
-                .name("caisson-run-" + doc.id)
-                .start(() -> work.recover(run, box, exec));
+        Thread.ofVirtual().name("caisson-run-" + doc.id).start(() -> work.recover(run, box, exec));
     }
 
     // ---- starting
@@ -91,21 +70,47 @@ final class Runs implements RunService {
     @Override
     public RunJson start(Caller caller, RunRequest request) {
         Access.require(caller, "runs:write");
+        if (request.snapshot() != null) {
+            Access.require(caller, "snapshots:read");
+        }
         RunPlan plan = RunPlan.of(request);
         RunDoc doc = document(caller, request, plan);
+        LiveRun run = new LiveRun(doc, request);
+        run.room.take(2 * size(request));
+        try {
+            begun(caller, doc);
+        } catch (CaissonException e) {
+            run.room.close();
+            throw e;
+        }
+        live.put(doc.id, run);
+        Thread.ofVirtual()
+                .name("caisson-run-" + doc.id)
+                .start(() -> work.perform(caller, run, plan));
+        return doc.form();
+    }
+
+    private void begun(Caller caller, RunDoc doc) {
         Row row = doc.row(1, parts.node());
         parts.ledger()
                 .act(tx -> {
                     tx.insert(Kind.RUN, row);
                     parts.ledger()
                             .event(tx, caller, EventType.RUN_STARTED, doc.subject(), "", Map.of());
-    });
-        LiveRun run = new LiveRun(doc);
-        live.put(doc.id, run);
-        Thread.ofVirtual()
-                .name("caisson-run-" + doc.id)
-                .start(() -> work.perform(caller, run, request, plan));
-        return doc.form();
+                });
+    }
+
+    /** What a request holds in memory, roughly. */
+    private static long size(RunRequest request) {
+        long size = length(request.code()) + length(request.input());
+        for (InputFileJson file : request.files()) {
+            size += length(file.text()) + length(file.base64());
+        }
+        return size;
+    }
+
+    private static long length(@Nullable String text) {
+        return text == null ? 0 : text.length();
     }
 
     private RunDoc document(Caller caller, RunRequest request, RunPlan plan) {

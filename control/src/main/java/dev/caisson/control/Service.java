@@ -7,6 +7,11 @@ import dev.caisson.api.EventType;
 import dev.caisson.core.Engine;
 import dev.caisson.core.EngineCaisson;
 import dev.caisson.v1.InfoJson;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -20,11 +25,12 @@ import java.util.Map;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+
 import javax.net.ssl.SSLSocketFactory;
-import org.jspecify.annotations.Nullable;
 
 /** The service over a store and engines, both of which it closes. */
 public final class Service implements Control {
+    private static final Logger LOG = LoggerFactory.getLogger(Service.class);
     private static final Duration USAGE_KEPT = Duration.ofDays(400);
     private static final Duration OTHERS_SEE_IT = Duration.ofSeconds(2);
     private static final long HOUR = 3600;
@@ -78,10 +84,7 @@ public final class Service implements Control {
         Meter meter = new Meter(ledger);
         Policies policies = new Policies(ledger, cursors);
         Quotas quotas = new Quotas(ledger, directory, meter::hour);
-        ScheduledThreadPoolExecutor timers =
-                new ScheduledThreadPoolExecutor(
-                        1, Thread.ofPlatform().daemon().name("caisson-timers").factory());
-        timers.setRemoveOnCancelPolicy(true);
+        ScheduledThreadPoolExecutor timers = timers();
         parts =
                 new Parts(
                         config,
@@ -117,15 +120,7 @@ public final class Service implements Control {
         usages = new Usages(ledger);
         answers = new Answers(ledger, vault);
         webhooks = new Webhooks(ledger, cursors, vault, config.webhooks());
-        deliveries =
-                new Deliveries(
-                        ledger,
-                        vault,
-                        config.webhooks(),
-                        new Courier(
-                                config.webhooks().privateAddresses(),
-                                config.webhooks().timeout(),
-                                (SSLSocketFactory) SSLSocketFactory.getDefault()));
+        deliveries = deliveries(ledger, vault, config.webhooks());
         tokens = new Tokens(ledger, directory, config.tokens());
         Erasure erasure =
                 new Erasure(
@@ -140,6 +135,30 @@ public final class Service implements Control {
         tenants = new Tenants(ledger, cursors, directory, erasure, quotas::changed);
         Recovery recovery = new Recovery(parts, lives, execs, runs, bootId);
         lives.onDetached(recovery::detached);
+        start(recovery, erasure);
+    }
+
+    private static ScheduledThreadPoolExecutor timers() {
+        ScheduledThreadPoolExecutor timers =
+                new ScheduledThreadPoolExecutor(
+                        1, Thread.ofPlatform().daemon().name("caisson-timers").factory());
+        timers.setRemoveOnCancelPolicy(true);
+        return timers;
+    }
+
+    private static Deliveries deliveries(Ledger ledger, Vault vault, WebhookConfig config) {
+        Courier courier =
+                new Courier(
+                        config.privateAddresses(),
+                        config.timeout(),
+                        (SSLSocketFactory) SSLSocketFactory.getDefault());
+        return new Deliveries(ledger, vault, config, courier);
+    }
+
+    /** Takes up what an earlier server left, then goes about its work. */
+    private void start(Recovery recovery, Erasure erasure) {
+        Ledger ledger = parts.ledger();
+        ControlConfig config = parts.config();
         answers.start();
         parts.approvals().start();
         recovery.start();
@@ -417,7 +436,41 @@ public final class Service implements Control {
                                             tx.meta(Directory.HOME).orElse("default")),
                                     "",
                                     Map.of("node", parts.node()));
-    });
+                });
+    }
+
+    private void ownerGone(Box box) {
+        try {
+            lives.end(box, EndReason.OWNER_GONE, null);
+        } catch (CaissonException e) {
+            LOG.atWarn()
+                    .addKeyValue("sandbox", box.id)
+                    .addKeyValue("cause", e.message())
+                    .log("an owned sandbox could not be ended; its lease will");
+        }
+    }
+
+    /** What is held in memory, by name: for tests of what is left behind. */
+    Map<String, Integer> held() {
+        return Map.of(
+                "boxes",
+                parts.boxes().all().size(),
+                "execs",
+                execs.count(),
+                "places",
+                execs.places(),
+                "runs",
+                runs.count(),
+                "tunnels",
+                ports.count(),
+                "timers",
+                parts.timers() instanceof ScheduledThreadPoolExecutor pool
+                        ? pool.getQueue().size()
+                        : 0);
+    }
+
+    Parts parts() {
+        return parts;
     }
 
     /** Owned sandboxes end here; leased ones live on under their leases and are found again. */
@@ -425,16 +478,18 @@ public final class Service implements Control {
     public void close() {
         draining = true;
         deliveries.close();
-        parts.meter().flush();
+        try {
+            parts.meter().flush();
+        } catch (CaissonException e) {
+            LOG.atWarn().addKeyValue("cause", e.message()).log("the last usage is not written");
+        }
         parts.timers().shutdownNow();
         try {
             parts.timers().awaitTermination(5, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-        parts.boxes().all().stream()
-                .filter(box -> box.doc().owned)
-                .forEach(box -> lives.end(box, EndReason.OWNER_GONE, null));
+        parts.boxes().all().stream().filter(box -> box.doc().owned).forEach(this::ownerGone);
         parts.boxes()
                 .all()
                 .forEach(box -> {

@@ -9,11 +9,13 @@ import dev.caisson.core.Ids;
 import dev.caisson.v1.Page;
 import dev.caisson.v1.SnapshotJson;
 import dev.caisson.v1.SnapshotRequest;
-import java.util.Map;
-import java.util.Optional;
+
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+
+import java.util.Map;
+import java.util.Optional;
 
 /** Saved file systems. A half-made one is never listed. Thread-safe. */
 final class Snapshots implements SnapshotService {
@@ -73,25 +75,25 @@ final class Snapshots implements SnapshotService {
     }
 
     private void keep(Caller caller, Box box, SnapshotDoc doc) {
-            long used = box.hosted().engine().observe().disk().bytes();
-            parts.disks().keep(doc.id, doc.tenant, used);
-            EngineSandbox.Saved saved = box.hosted().engine().save(doc.id);
-            doc.state = SnapshotDoc.READY;
-            doc.bytes = saved.bytes().bytes();
-            doc.heldMillis = saved.held().toMillis();
-            Row row = doc.row(1, parts.node());
-            parts.ledger()
-                    .act(tx -> {
-                        tx.update(Kind.SNAPSHOT, row);
-                        parts.ledger()
-                                .event(
-                                        tx,
-                                        caller,
-                                        EventType.SNAPSHOT_CREATED,
-                                        box.doc().subject(),
-                                        "",
-                                        Map.of("snapshot", doc.id, "bytes", doc.bytes));
-                    });
+        long used = box.hosted().engine().observe().disk().bytes();
+        parts.disks().keep(doc.id, doc.tenant, used);
+        EngineSandbox.Saved saved = box.hosted().engine().save(doc.id);
+        doc.state = SnapshotDoc.READY;
+        doc.bytes = saved.bytes().bytes();
+        doc.heldMillis = saved.held().toMillis();
+        Row row = doc.row(1, parts.node());
+        parts.ledger()
+                .act(tx -> {
+                    tx.update(Kind.SNAPSHOT, row);
+                    parts.ledger()
+                            .event(
+                                    tx,
+                                    caller,
+                                    EventType.SNAPSHOT_CREATED,
+                                    box.doc().subject(),
+                                    "",
+                                    Map.of("snapshot", doc.id, "bytes", doc.bytes));
+                });
     }
 
     /** What stays behind is a disk without a row: the next start drops it. */
@@ -123,7 +125,7 @@ final class Snapshots implements SnapshotService {
         parts.ledger()
                 .act(tx -> {
                     tx.insert(Kind.SNAPSHOT, row);
-    });
+                });
         return doc;
     }
 
@@ -190,7 +192,7 @@ final class Snapshots implements SnapshotService {
                                         "",
                                         Map.of("snapshot", doc.id));
                     }
-    });
+                });
         parts.disks().release(doc.id);
         drop(doc);
     }

@@ -2,6 +2,11 @@ package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
+
+import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
+import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
+import org.apache.commons.compress.archivers.tar.TarConstants;
+
 import java.io.BufferedInputStream;
 import java.io.FilterInputStream;
 import java.io.IOException;
@@ -12,9 +17,6 @@ import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.zip.GZIPInputStream;
-import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
-import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
-import org.apache.commons.compress.archivers.tar.TarConstants;
 
 /**
  * Looks at every entry of an archive that somebody sent, before anything of it is written: only
@@ -26,6 +28,7 @@ final class TarCheck {
     private static final int MAX_PART = 255;
     private static final long MAX_NAMES = 16 << 20;
     private static final int BUFFER = 64 << 10;
+    private static final int BLOCK = 512;
 
     /** What one entry's headers may take, long names and PAX records included. */
     private static final long MAX_HEADER = 1 << 20;
@@ -57,7 +60,9 @@ final class TarCheck {
         return new Bounded(gzip ? new GZIPInputStream(raw, BUFFER) : raw, cap);
     }
 
-    /** Ends a stream that goes on and on: headers are held in memory, and gzip makes much of little. */
+    /**
+     * Ends a stream that goes on and on: headers are held in memory, and gzip makes much of little.
+     */
     private static final class Bounded extends FilterInputStream {
         private final long cap;
         private long header = Long.MAX_VALUE; // left of it
@@ -70,6 +75,18 @@ final class TarCheck {
 
         void header(boolean begins) {
             header = begins ? MAX_HEADER : Long.MAX_VALUE;
+        }
+
+        /** Reads the rest: an archive is whole blocks to its end. */
+        void drain() throws IOException {
+            byte[] buffer = new byte[BUFFER];
+            int read = 0;
+            while (read >= 0) {
+                read = read(buffer, 0, buffer.length);
+            }
+            if (whole % BLOCK != 0) {
+                throw new IOException("it is cut off");
+            }
         }
 
         @Override
@@ -112,10 +129,13 @@ final class TarCheck {
         try (Bounded plain = plain(aside, cap);
                 TarArchiveInputStream tar = tar(plain)) {
             long bytes = 0;
-            for (TarArchiveEntry entry = next(plain, tar); entry != null; entry = next(plain, tar)) {
+            for (TarArchiveEntry entry = next(plain, tar);
+                    entry != null;
+                    entry = next(plain, tar)) {
                 names.add(entry);
                 bytes = size(tar, bytes, cap);
             }
+            plain.drain();
         } catch (CaissonException e) {
             throw e;
         } catch (IOException | IllegalArgumentException e) {

@@ -12,6 +12,7 @@ import dev.caisson.v1.Page;
 import dev.caisson.v1.VolumeJson;
 import dev.caisson.v1.VolumeMountJson;
 import dev.caisson.v1.VolumeRequest;
+
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -57,7 +58,7 @@ final class Volumes implements VolumeService {
         parts.ledger()
                 .act(tx -> {
                     tx.insert(Kind.VOLUME, intent);
-    });
+                });
         make(caller, doc);
         return form(doc, 0, List.of());
     }
@@ -102,7 +103,7 @@ final class Volumes implements VolumeService {
                                     Ledger.Subject.tenant(doc.tenant),
                                     "",
                                     Map.of("volume", doc.id, "name", doc.name));
-    });
+                });
     }
 
     /** The mounts of a request, each a volume of the caller's tenant. */
@@ -222,6 +223,6 @@ final class Volumes implements VolumeService {
                                     Ledger.Subject.tenant(doc.tenant),
                                     "",
                                     Map.of("volume", doc.id, "name", doc.name));
-    });
+                });
     }
 }

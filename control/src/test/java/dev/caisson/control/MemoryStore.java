@@ -4,6 +4,9 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.v1.EventJson;
 import dev.caisson.v1.UsageRow;
+
+import org.jspecify.annotations.Nullable;
+
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -17,7 +20,6 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A store in memory that keeps the promises of {@link Store} but durability: versions, names, all
@@ -132,7 +134,7 @@ final class MemoryStore implements Store {
     public <T> T read(Work<T> work) {
         shared.lock.lock();
         try {
-            return work.run(new MemoryTx(shared.state.copy()));
+            return work.run(new MemoryTx(shared.state));
         } finally {
             shared.lock.unlock();
         }

@@ -4,10 +4,14 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.control.Vault;
 import dev.caisson.v1.KeyJson;
+
+import org.jspecify.annotations.Nullable;
+
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -39,7 +43,7 @@ final class DataFolder implements AutoCloseable {
                             folder.resolve("lock"),
                             StandardOpenOption.CREATE,
                             StandardOpenOption.WRITE);
-            FileLock lock = channel.tryLock();
+            FileLock lock = lock(channel);
             if (lock == null) {
                 channel.close();
                 throw CaissonException.of(
@@ -68,6 +72,15 @@ final class DataFolder implements AutoCloseable {
     @Override
     public void close() throws IOException {
         lock.acquiredBy().close();
+    }
+
+    /** Null when a server has it, of this process or another. */
+    private static @Nullable FileLock lock(FileChannel channel) throws IOException {
+        try {
+            return channel.tryLock();
+        } catch (OverlappingFileLockException e) {
+            return null;
+        }
     }
 
     Path path() {

@@ -20,6 +20,9 @@ import dev.caisson.wire.launcher.Request;
 import dev.caisson.wire.launcher.Role;
 import dev.caisson.wire.launcher.Saved;
 import dev.caisson.wire.launcher.Welcome;
+
+import org.jspecify.annotations.Nullable;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.StandardProtocolFamily;
@@ -36,7 +39,6 @@ import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
-import org.jspecify.annotations.Nullable;
 
 /** A launcher whose sandboxes are {@link FakeAgent}s. */
 public final class FakeLauncher implements AutoCloseable {
@@ -127,6 +129,11 @@ public final class FakeLauncher implements AutoCloseable {
     /** How many sandboxes live. */
     public int living() {
         return sandboxes.size();
+    }
+
+    /** Loses a sandbox without a word. */
+    public void forget(String sandbox) {
+        sandboxes.remove(sandbox);
     }
 
     /** Ends a sandbox by itself and tells. */

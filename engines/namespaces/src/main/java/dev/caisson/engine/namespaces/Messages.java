@@ -1,6 +1,7 @@
 package dev.caisson.engine.namespaces;
 
 import com.google.protobuf.ByteString;
+
 import dev.caisson.api.ByteSize;
 import dev.caisson.api.Usage;
 import dev.caisson.core.Engine;
@@ -14,6 +15,7 @@ import dev.caisson.wire.launcher.Living;
 import dev.caisson.wire.launcher.Observed;
 import dev.caisson.wire.launcher.SandboxUsage;
 import dev.caisson.wire.launcher.SetGroup;
+
 import java.time.Duration;
 import java.util.Optional;
 

@@ -20,13 +20,15 @@ import dev.caisson.wire.launcher.Request;
 import dev.caisson.wire.launcher.Save;
 import dev.caisson.wire.launcher.SetLimits;
 import dev.caisson.wire.launcher.Thaw;
+
+import org.jspecify.annotations.Nullable;
+
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
-import org.jspecify.annotations.Nullable;
 
 /** A sandbox as the launcher holds it. */
 final class NamespacesSandbox implements EngineSandbox {
@@ -70,13 +72,15 @@ final class NamespacesSandbox implements EngineSandbox {
         if (end.isDone()) {
             throw CaissonException.of(ErrorCode.SANDBOX_ENDED, "The sandbox " + id + " has ended.");
         }
+        // As of now: an answer that says it is not there may be older than its creation.
+        boolean created = creation.isDone() && !creation.isCompletedExceptionally();
         SocketChannel channel = launcher.connectData(id, minEpoch);
         return new DataLink(
                 channel,
                 frame -> {
                     Reply reply = FrameReader.parse(frame, Reply.parser());
                     if (reply.hasError()) {
-                        refused(reply);
+                        refused(reply, created);
                     }
                 });
     }
@@ -85,8 +89,7 @@ final class NamespacesSandbox implements EngineSandbox {
      * A connection may overtake the creation that was asked for before it: that is worth another
      * attempt.
      */
-    private void refused(Reply reply) throws IOException {
-        boolean created = creation.isDone() && !creation.isCompletedExceptionally();
+    private void refused(Reply reply, boolean created) throws IOException {
         if (reply.getError().getKind() == ErrorKind.ERROR_NOT_FOUND && !created) {
             throw new IOException("The sandbox " + id + " is not there yet.");
         }
