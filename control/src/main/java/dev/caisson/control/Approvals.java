@@ -82,7 +82,8 @@ final class Approvals implements ApprovalService {
         details.put("cwd", Asking.folder(request));
         // The same command does something else with these; values may be secrets and are not shown.
         if (!request.env().isEmpty()) {
-            details.put("env", Asking.shown(String.join(" ", new TreeSet<>(request.env().keySet()))));
+            details.put(
+                    "env", Asking.shown(String.join(" ", new TreeSet<>(request.env().keySet()))));
         }
         String input = request.input();
         if (input != null) {

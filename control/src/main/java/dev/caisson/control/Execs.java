@@ -9,16 +9,12 @@ import dev.caisson.api.PtySize;
 import dev.caisson.core.HostedExec;
 import dev.caisson.core.Ids;
 import dev.caisson.core.Room;
-import dev.caisson.core.Room;
 import dev.caisson.v1.ExecJson;
 import dev.caisson.v1.ExecRequest;
 import dev.caisson.v1.OutputJson;
 import dev.caisson.v1.Page;
 import dev.caisson.v1.PtyJson;
 import dev.caisson.v1.ResultJson;
-
-import org.jspecify.annotations.Nullable;
-
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -35,6 +31,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /** Commands. Thread-safe. */
 final class Execs implements ExecService {

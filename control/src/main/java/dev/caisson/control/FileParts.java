@@ -11,9 +11,6 @@ import dev.caisson.core.Room;
 import dev.caisson.v1.FileJson;
 import dev.caisson.v1.MoveRequest;
 import dev.caisson.v1.WatchJson;
-
-import org.jspecify.annotations.Nullable;
-
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -23,6 +20,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /** Files in sandboxes. Thread-safe. */
 final class FileParts implements FileService {

@@ -1,10 +1,9 @@
 package dev.caisson.control;
 
-import org.jspecify.annotations.Nullable;
-
 import dev.caisson.core.Room;
 import dev.caisson.v1.RunRequest;
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /** A run of this server that is not over. */
 final class LiveRun {

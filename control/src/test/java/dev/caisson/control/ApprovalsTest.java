@@ -115,7 +115,18 @@ final class ApprovalsTest {
 
     private static ExecRequest with(Map<String, String> env, @Nullable String input) {
         return new ExecRequest(
-                REMOVE.argv(), null, env, null, null, null, null, null, input, null, null, null,
+                REMOVE.argv(),
+                null,
+                env,
+                null,
+                null,
+                null,
+                null,
+                null,
+                input,
+                null,
+                null,
+                null,
                 null);
     }
 
