@@ -57,6 +57,7 @@ final class Execs implements ExecService {
     }
 
     /** Starts a command of a run, or of nobody. */
+    @SuppressWarnings("FutureReturnValueIgnored") // it never fails
     RunningExec begin(Caller caller, String sandbox, ExecRequest request, @Nullable Origin origin) {
         try (Uses.Use use = uses.of(caller, sandbox)) {
             Box box = use.box();
@@ -89,23 +90,6 @@ final class Execs implements ExecService {
                     exec.abandon();
                 }
             }
-        }
-    }
-
-    /** Launches it, at once or when somebody has said yes. */
-    private void approve(
-            Caller caller,
-            EffectivePolicy policy,
-            RunningExec exec,
-            ExecSpec spec,
-            ExecRequest request) {
-        ExecDoc doc = exec.doc();
-        Optional<Approvals.Pending> pending =
-                parts.approvals().exec(caller, policy, doc.subject(), request, doc.user);
-        if (pending.isPresent()) {
-            waitForApproval(caller, exec, spec, request, pending.get());
-        } else {
-            launch(caller, exec, spec, request);
         }
     }
 
