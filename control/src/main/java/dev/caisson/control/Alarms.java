@@ -3,12 +3,10 @@ package dev.caisson.control;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.time.Duration;
 import java.time.Instant;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Wakes up when a sandbox is to end, to pause, or to be looked at. Thread-safe. */
 final class Alarms {

@@ -6,9 +6,6 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.core.HostedSandbox;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.SandboxJson;
-
-import org.jspecify.annotations.Nullable;
-
 import java.time.Instant;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -16,6 +13,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A living sandbox of this server, in memory. Its document changes only under its lock, together

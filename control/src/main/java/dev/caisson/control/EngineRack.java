@@ -5,11 +5,6 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Tier;
 import dev.caisson.core.Engine;
 import dev.caisson.v1.TierJson;
-
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -18,6 +13,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The engines of this host, weakest tier first. One whose launcher went away is opened again in the

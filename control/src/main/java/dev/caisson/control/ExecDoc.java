@@ -1,16 +1,13 @@
 package dev.caisson.control;
 
 import com.fasterxml.jackson.annotation.JsonAutoDetect;
-
 import dev.caisson.v1.ErrorJson;
 import dev.caisson.v1.ExecJson;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.ResultJson;
-
-import org.jspecify.annotations.Nullable;
-
 import java.time.Instant;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** An exec as it is stored. Not changed once other threads can see it: a copy takes its place. */
 @JsonAutoDetect(fieldVisibility = JsonAutoDetect.Visibility.ANY)

@@ -9,14 +9,12 @@ import dev.caisson.api.PtySize;
 import dev.caisson.api.User;
 import dev.caisson.v1.ExecRequest;
 import dev.caisson.v1.PtyJson;
-
-import org.jspecify.annotations.Nullable;
-
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** What a command is, of what is asked and of its sandbox. */
 final class ExecSpecs {

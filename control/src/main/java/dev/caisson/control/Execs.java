@@ -14,9 +14,6 @@ import dev.caisson.v1.OutputJson;
 import dev.caisson.v1.Page;
 import dev.caisson.v1.PtyJson;
 import dev.caisson.v1.ResultJson;
-
-import org.jspecify.annotations.Nullable;
-
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -33,6 +30,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /** Commands. Thread-safe. */
 final class Execs implements ExecService {

@@ -10,9 +10,6 @@ import dev.caisson.api.WatchListener;
 import dev.caisson.v1.FileJson;
 import dev.caisson.v1.MoveRequest;
 import dev.caisson.v1.WatchJson;
-
-import org.jspecify.annotations.Nullable;
-
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -22,6 +19,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /** Files in sandboxes. Thread-safe. */
 final class FileParts implements FileService {

@@ -4,10 +4,6 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.core.Engine;
 import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.Ids;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -18,6 +14,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** What is done again and again: leases, metering, and forgetting what is no longer kept. */
 final class Housekeeping {

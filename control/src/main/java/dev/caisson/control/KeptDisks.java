@@ -15,8 +15,7 @@ final class KeptDisks {
     /**
      * Counts a new disk.
      *
-     * @throws dev.caisson.api.CaissonException {@link
-     *     dev.caisson.api.ErrorCode#QUOTA_EXCEEDED}
+     * @throws dev.caisson.api.CaissonException {@link dev.caisson.api.ErrorCode#QUOTA_EXCEEDED}
      */
     void keep(String id, String tenant, long bytes) {
         kept.put(id, quotas.keep(tenant, ByteSize.of(bytes)));

@@ -4,17 +4,15 @@ import dev.caisson.api.EventType;
 import dev.caisson.core.Ids;
 import dev.caisson.v1.ActorJson;
 import dev.caisson.v1.EventJson;
-
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.time.Clock;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The store with what every part needs beside it: the clock, and events that are written in the

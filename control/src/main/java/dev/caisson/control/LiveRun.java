@@ -1,8 +1,7 @@
 package dev.caisson.control;
 
-import org.jspecify.annotations.Nullable;
-
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /** A run of this server that is not over. */
 final class LiveRun {

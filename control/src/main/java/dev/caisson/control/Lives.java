@@ -12,11 +12,6 @@ import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.HostedSandbox;
 import dev.caisson.core.Ids;
 import dev.caisson.core.VolumeMount;
-
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
@@ -24,6 +19,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * How sandboxes begin and end. Intent is written before effect: a row says creating or ending

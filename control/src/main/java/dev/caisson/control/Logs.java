@@ -2,9 +2,6 @@ package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.v1.StreamItem;
-
-import org.jspecify.annotations.Nullable;
-
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -13,6 +10,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /** What is kept of all execs of a sandbox. Thread-safe. */
 final class Logs implements LogService {

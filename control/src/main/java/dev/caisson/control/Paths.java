@@ -1,7 +1,6 @@
 package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
-
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.regex.Matcher;

@@ -9,11 +9,9 @@ import dev.caisson.core.Engine;
 import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.HostedSandbox;
 import dev.caisson.core.Ids;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.HashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** Pausing and resuming: frozen in place with its memory, or its file system only. Thread-safe. */
 final class Pauses {

@@ -13,11 +13,6 @@ import dev.caisson.v1.Page;
 import dev.caisson.v1.PoolJson;
 import dev.caisson.v1.PoolRequest;
 import dev.caisson.v1.SandboxRequest;
-
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,6 +22,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Sandboxes that are ready before they are asked for. Each belongs to its tenant from the start, is

@@ -6,9 +6,6 @@ import dev.caisson.api.EventType;
 import dev.caisson.api.Tunnel;
 import dev.caisson.v1.PortJson;
 import dev.caisson.v1.PortRequest;
-
-import org.jspecify.annotations.Nullable;
-
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
@@ -22,6 +19,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
 
 /** Ports inside sandboxes. Thread-safe. */
 final class Ports implements PortService {

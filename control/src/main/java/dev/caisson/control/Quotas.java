@@ -7,9 +7,6 @@ import dev.caisson.api.EventType;
 import dev.caisson.api.Limits;
 import dev.caisson.core.Engine;
 import dev.caisson.v1.QuotaJson;
-
-import org.jspecify.annotations.Nullable;
-
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -19,6 +16,7 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Quotas of tenants. Exact on this server, whatever comes at the same time; sandboxes of other

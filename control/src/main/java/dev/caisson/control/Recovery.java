@@ -11,13 +11,6 @@ import dev.caisson.core.HostedSandbox;
 import dev.caisson.core.KnownExec;
 import dev.caisson.core.Position;
 import dev.caisson.v1.Json;
-
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
-import tools.jackson.core.type.TypeReference;
-
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
@@ -27,6 +20,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tools.jackson.core.type.TypeReference;
 
 /**
  * What a server that starts does with what an earlier one left, and what a running one does when

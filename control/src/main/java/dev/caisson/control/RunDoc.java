@@ -1,18 +1,15 @@
 package dev.caisson.control;
 
 import com.fasterxml.jackson.annotation.JsonAutoDetect;
-
 import dev.caisson.v1.ErrorJson;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.ResultFileJson;
 import dev.caisson.v1.ResultJson;
 import dev.caisson.v1.RunJson;
-
-import org.jspecify.annotations.Nullable;
-
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** A run as it is stored. A document is changed by one thread at a time, then written. */
 @JsonAutoDetect(fieldVisibility = JsonAutoDetect.Visibility.ANY)

@@ -4,13 +4,11 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.core.Interpreters;
 import dev.caisson.v1.InputFileJson;
 import dev.caisson.v1.RunRequest;
-
-import org.jspecify.annotations.Nullable;
-
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a run does.

@@ -17,11 +17,6 @@ import dev.caisson.v1.ResultFileJson;
 import dev.caisson.v1.ResultJson;
 import dev.caisson.v1.RunRequest;
 import dev.caisson.v1.SandboxRequest;
-
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -34,6 +29,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Does what a run asks for, from its sandbox to its durable end. Thread-safe. */
 final class RunWork {

@@ -12,11 +12,6 @@ import dev.caisson.api.Usage;
 import dev.caisson.core.ExecSink;
 import dev.caisson.core.HostedExec;
 import dev.caisson.v1.ResultJson;
-
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
@@ -31,6 +26,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * An exec of this server from its start to its durable end. Takes what the exec tells, keeps it,

@@ -11,9 +11,6 @@ import dev.caisson.v1.ResultFileJson;
 import dev.caisson.v1.RunJson;
 import dev.caisson.v1.RunRequest;
 import dev.caisson.v1.StreamItem;
-
-import org.jspecify.annotations.Nullable;
-
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -25,6 +22,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Whole lives in one call; a run goes on when its client leaves and when the server is restarted.

@@ -17,9 +17,6 @@ import dev.caisson.v1.PauseRequest;
 import dev.caisson.v1.SandboxJson;
 import dev.caisson.v1.SandboxPatch;
 import dev.caisson.v1.SandboxRequest;
-
-import org.jspecify.annotations.Nullable;
-
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -28,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** The life of sandboxes, for callers. Thread-safe. */
 final class Sandboxes implements SandboxService {

@@ -7,11 +7,6 @@ import dev.caisson.api.EventType;
 import dev.caisson.core.Engine;
 import dev.caisson.core.EngineCaisson;
 import dev.caisson.v1.InfoJson;
-
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -25,8 +20,10 @@ import java.util.Map;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-
 import javax.net.ssl.SSLSocketFactory;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The service over a store and engines, both of which it closes. */
 public final class Service implements Control {

@@ -9,13 +9,11 @@ import dev.caisson.core.Ids;
 import dev.caisson.v1.Page;
 import dev.caisson.v1.SnapshotJson;
 import dev.caisson.v1.SnapshotRequest;
-
+import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-
-import java.util.Map;
-import java.util.Optional;
 
 /** Saved file systems. A half-made one is never listed. Thread-safe. */
 final class Snapshots implements SnapshotService {

@@ -12,7 +12,6 @@ import dev.caisson.v1.Page;
 import dev.caisson.v1.VolumeJson;
 import dev.caisson.v1.VolumeMountJson;
 import dev.caisson.v1.VolumeRequest;
-
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;

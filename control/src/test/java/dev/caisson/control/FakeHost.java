@@ -12,9 +12,6 @@ import dev.caisson.v1.SandboxJson;
 import dev.caisson.v1.SandboxRequest;
 import dev.caisson.v1.StreamItem;
 import dev.caisson.v1.TenantRequest;
-
-import org.jspecify.annotations.Nullable;
-
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -23,6 +20,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A whole service over a fake launcher, whose sandboxes outlive their servers, and a store in

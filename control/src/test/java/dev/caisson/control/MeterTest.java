@@ -1,7 +1,6 @@
 package dev.caisson.control;
 
 import static dev.caisson.control.Fixture.refused;
-
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
@@ -10,11 +9,6 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Usage;
 import dev.caisson.core.EngineSandbox;
 import dev.caisson.v1.UsageRow;
-
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
-
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Comparator;
@@ -23,6 +17,9 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.ToLongFunction;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 final class MeterTest {
     private static final Instant FROM = Instant.EPOCH;

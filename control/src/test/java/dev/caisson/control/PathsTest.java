@@ -3,7 +3,6 @@ package dev.caisson.control;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.caisson.api.ErrorCode;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;

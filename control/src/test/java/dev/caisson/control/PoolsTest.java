@@ -13,13 +13,6 @@ import dev.caisson.v1.SandboxJson;
 import dev.caisson.v1.SandboxRequest;
 import dev.caisson.wire.launcher.ErrorKind;
 import dev.caisson.wire.launcher.Limits;
-
-import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-
 import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
@@ -30,6 +23,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 final class PoolsTest {
     @TempDir private Path folder;

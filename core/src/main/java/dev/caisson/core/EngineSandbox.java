@@ -6,7 +6,6 @@ import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Limits;
 import dev.caisson.api.Usage;
-
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;

@@ -20,9 +20,6 @@ import dev.caisson.wire.launcher.Request;
 import dev.caisson.wire.launcher.Role;
 import dev.caisson.wire.launcher.Saved;
 import dev.caisson.wire.launcher.Welcome;
-
-import org.jspecify.annotations.Nullable;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.StandardProtocolFamily;
@@ -39,6 +36,7 @@ import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /** A launcher whose sandboxes are {@link FakeAgent}s. */
 public final class FakeLauncher implements AutoCloseable {

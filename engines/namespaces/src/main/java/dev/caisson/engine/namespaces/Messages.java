@@ -1,7 +1,6 @@
 package dev.caisson.engine.namespaces;
 
 import com.google.protobuf.ByteString;
-
 import dev.caisson.api.ByteSize;
 import dev.caisson.api.Usage;
 import dev.caisson.core.Engine;
@@ -15,7 +14,6 @@ import dev.caisson.wire.launcher.Living;
 import dev.caisson.wire.launcher.Observed;
 import dev.caisson.wire.launcher.SandboxUsage;
 import dev.caisson.wire.launcher.SetGroup;
-
 import java.time.Duration;
 import java.util.Optional;
 

@@ -20,15 +20,13 @@ import dev.caisson.wire.launcher.Request;
 import dev.caisson.wire.launcher.Save;
 import dev.caisson.wire.launcher.SetLimits;
 import dev.caisson.wire.launcher.Thaw;
-
-import org.jspecify.annotations.Nullable;
-
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 
 /** A sandbox as the launcher holds it. */
 final class NamespacesSandbox implements EngineSandbox {
