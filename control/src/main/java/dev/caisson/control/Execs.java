@@ -31,6 +31,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /** Commands. Thread-safe. */
@@ -474,7 +475,8 @@ final class Execs implements ExecService {
         RunningExec exec = live(caller, id);
         OutputStream stdin = hosted(exec).stdin();
         byte[] buffer = new byte[BUFFER];
-        exec.input().lock(); // of one client at a time
+        ReentrantLock turn = exec.input(); // of one client at a time
+        turn.lock();
         try {
             for (int read = data.read(buffer); read >= 0; read = data.read(buffer)) {
                 stdin.write(buffer, 0, read);
@@ -484,7 +486,7 @@ final class Execs implements ExecService {
                 stdin.close();
             }
         } finally {
-            exec.input().unlock();
+            turn.unlock();
         }
         exec.box().touch(now());
     }

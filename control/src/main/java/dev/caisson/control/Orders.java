@@ -116,8 +116,7 @@ final class Orders {
         if (bytes > MAX_ENV_BYTES) {
             throw CaissonException.invalid("env", "The environment is larger than 128 KiB.");
         }
-        dev.caisson.api.ExecSpec.of("true").withEnv(env);
-        return env;
+        return dev.caisson.api.ExecSpec.of("true").withEnv(env).env();
     }
 
     private static boolean root(@Nullable String asked, EffectivePolicy policy) {

@@ -303,6 +303,7 @@ final class OutputLog {
         lock.lock();
         try {
             complete = true;
+            more.signalAll();
             if (channel != null) {
                 channel.close();
                 channel = null;
@@ -313,7 +314,6 @@ final class OutputLog {
         } catch (IOException e) {
             // What is kept was synced by finish, or is in the row.
         } finally {
-            more.signalAll();
             lock.unlock();
         }
     }

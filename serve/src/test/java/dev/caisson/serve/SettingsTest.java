@@ -110,7 +110,7 @@ final class SettingsTest {
         assertThat(flag(Setting.OUTPUT_KEPT, "2k").size(Setting.OUTPUT_KEPT).bytes())
                 .isEqualTo(2048);
         assertThat(flag(Setting.LISTEN, "[::1]:3900").address(Setting.LISTEN).getHostString())
-                .isEqualTo("::1");
+                .isEqualTo("0:0:0:0:0:0:0:1");
     }
 
     @Test
