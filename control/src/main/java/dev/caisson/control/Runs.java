@@ -31,9 +31,6 @@ final class Runs implements RunService {
     private static final Duration LONGEST_KEEP = Duration.ofDays(30);
     private static final long STILL_MILLIS = 15_000;
 
-    /** Of all files of a run that come within its answer. */
-    private static final long MAX_INLINE = 8 << 20;
-
     private final Parts parts;
     private final Sandboxes sandboxes;
     private final Execs execs;
