@@ -139,9 +139,13 @@ class TwoServersTest {
         }
 
         @Override
-        public void close() throws Exception {
-            new ProcessBuilder("kill", "-QUIT", Long.toString(process.pid())).start().waitFor();
-            process.waitFor(20, TimeUnit.SECONDS);
+        public void close() throws IOException {
+            try {
+                new ProcessBuilder("kill", "-QUIT", Long.toString(process.pid())).start().waitFor();
+                process.waitFor(20, TimeUnit.SECONDS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
             LiveService.remove(folder);
         }
     }
