@@ -52,8 +52,8 @@ final class AskedLife {
         return onTimeout;
     }
 
-    @Nullable Boolean autoResume() {
-        return autoResume ? true : null;
+    boolean autoResume() {
+        return autoResume;
     }
 
     private static @Nullable Long millis(@Nullable Duration time) {

@@ -92,7 +92,7 @@ final class Approvals implements ApprovalService {
         String subject = command == null ? String.join(" ", request.argv()) : command;
         String unseen =
                 Json.write(List.of(new TreeMap<>(request.env()), input == null ? "" : input));
-        return ask(caller, policy, about, rules, Asking.EXEC, subject, details, unseen);
+        return ask(caller, policy, about, rules, new Matter(Asking.EXEC, subject, details, unseen));
     }
 
     /** The same for another kind, for instance a port. */
@@ -104,28 +104,36 @@ final class Approvals implements ApprovalService {
             String subject,
             Map<String, String> details) {
         List<ApprovalRule> rules = Asking.about(policy.ask(), kind, subject);
-        return ask(caller, policy, about, rules, kind, subject, details, "");
+        return ask(caller, policy, about, rules, new Matter(kind, subject, details, ""));
     }
+
+    /** What is asked; the last part counts when answers are remembered, and is not shown. */
+    private record Matter(
+            String kind, String subject, Map<String, String> details, String unseen) {}
 
     private Optional<Pending> ask(
             Caller caller,
             EffectivePolicy policy,
             Ledger.Subject about,
             List<ApprovalRule> rules,
-            String kind,
-            String subject,
-            Map<String, String> details,
-            String unseen) {
+            Matter matter) {
         if (rules.isEmpty()) {
             return Optional.empty();
         }
-        String asked = Json.write(List.of(kind, rules, subject, new TreeMap<>(details), unseen));
+        String asked =
+                Json.write(
+                        List.of(
+                                matter.kind(),
+                                rules,
+                                matter.subject(),
+                                new TreeMap<>(matter.details()),
+                                matter.unseen()));
         String life = String.valueOf(about.session() == null ? about.sandbox() : about.session());
         Question question =
                 new Question(
-                        kind,
-                        Asking.shown(subject),
-                        details,
+                        matter.kind(),
+                        Asking.shown(matter.subject()),
+                        matter.details(),
                         Credentials.sha256("session\n" + life + "\n" + asked),
                         Credentials.sha256("policy\n" + policy.version() + "\n" + asked));
         Row answered = ledger.read(tx -> remembered(tx, about.tenant(), question)).orElse(null);
