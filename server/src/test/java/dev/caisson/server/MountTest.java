@@ -108,7 +108,8 @@ class MountTest {
                         .header("Authorization", "Bearer " + FakeControl.KEY)
                         .header("traceparent", "t"));
 
-        assertThat(told).hasSize(2);
+        // Told when the answer has gone out, which the client may see first.
+        org.awaitility.Awaitility.await().until(() -> told.size() == 2);
         assertThat(told.getFirst().route()).isEqualTo("MOUNT /echo");
         RequestListener.Ended get = told.getLast();
         assertThat(get.route()).isEqualTo("GET /v1/sandboxes/{sandbox}");
