@@ -90,7 +90,9 @@ class LocalCommandsTest {
         }
         assertThat(items).isNotEmpty();
         assertThat(status).isEqualTo(missing ? 1 : 0);
-        assertThat(missing).as("no native programs were named").isTrue();
+        if (System.getProperty("caisson.native.dir") == null) {
+            assertThat(missing).as("no native programs were named").isTrue();
+        }
     }
 
     @Test
