@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
@@ -246,13 +247,14 @@ final class Acknowledged {
                         + "\nin "
                         + api.get("/v1/sandboxes/" + execSandbox.get(id)).text()
                         + "\nevents "
-                        + told(api, execSandbox.get(id));
+                        + told(api, Objects.requireNonNull(execSandbox.get(id)));
         assertThat(exec.path("state").asString()).as(told).isEqualTo("ended");
         String reason = exec.path("result").path("reason").asString();
         boolean sandboxEnded =
                 !ended.containsKey(id)
                         && (diskPaused.contains(execSandbox.get(id))
-                                || !expected(execSandbox.get(id)).equals(Set.of("running")));
+                                || !expected(Objects.requireNonNull(execSandbox.get(id)))
+                                        .equals(Set.of("running")));
         if (sandboxEnded && !reason.equals("exited")) {
             assertThat(reason).as(told).isIn("sandbox_ended", "lost", "killed", "signalled");
             return;

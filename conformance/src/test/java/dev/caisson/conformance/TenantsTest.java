@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -287,7 +288,8 @@ class TenantsTest {
             }
         }
         assertThat(wrong).isEmpty();
-        assertThat(owner.out(theirs.get("sandbox"), "cat /work/f")).isEqualTo("secret\n");
+        assertThat(owner.out(Objects.requireNonNull(theirs.get("sandbox")), "cat /work/f"))
+                .isEqualTo("secret\n");
         assertThat(owner.get("/v1/execs/" + theirs.get("exec")).ok().path("state").asString())
                 .isEqualTo("running");
         assertThat(
@@ -477,12 +479,12 @@ class TenantsTest {
         Tenant tenant = tenant(Map.of("pids", 40, "memoryBytes", 600 << 20, "cpuMillis", 2000));
         Map<String, Object> form = Map.of("limits", Map.of("pids", 35, "memoryBytes", 128 << 20));
         String one = tenant.admin().sandbox(form);
-        Path group = HostView.cgroup(one, "pids").getParent();
+        Path group = Objects.requireNonNull(HostView.cgroup(one, "pids").getParent());
         assertThat(HostView.number(group.resolve("pids.max"))).isPresent();
         assertThat(HostView.number(group.resolve("pids.max")).get()).isBetween(40L, 80L);
         // Control: a tenant without quotas has no ceiling.
         String free = tenant(Map.of()).admin().sandbox(form);
-        assertThat(HostView.number(HostView.cgroup(free, "pids").getParent().resolve("pids.max")))
+        assertThat(HostView.number(HostView.cgroup(free, "pids").resolveSibling("pids.max")))
                 .isEmpty();
     }
 
@@ -513,19 +515,22 @@ class TenantsTest {
     void deletionErasesAndReports() {
         Tenant tenant = tenant(Map.of());
         Map<String, String> things = things(tenant);
-        Set<Long> processes = HostView.processes(things.get("sandbox"));
+        Set<Long> processes = HostView.processes(Objects.requireNonNull(things.get("sandbox")));
         assertThat(processes).isNotEmpty();
         JsonNode report = home.delete("/v1/tenants/" + tenant.id()).ok(200);
         assertThat(report.path("erased").path("keys").asLong()).isGreaterThanOrEqualTo(2);
         assertThat(report.path("erased").path("sandboxes").asLong()).isGreaterThanOrEqualTo(2);
         assertThat(report.path("kept").path("events").asLong()).isPositive();
-        assertThat(HostView.cgroups(things.get("sandbox"))).isEmpty();
+        assertThat(HostView.cgroups(Objects.requireNonNull(things.get("sandbox")))).isEmpty();
         assertThat(tenant.admin().get("/v1/info").status()).isEqualTo(401);
         assertThat(service.state().resolve("snapshots/" + things.get("snapshot") + ".img"))
                 .doesNotExist();
         assertThat(service.state().resolve("volumes/" + things.get("volume") + ".img"))
                 .doesNotExist();
-        assertThat(service.data().resolve("output/" + things.get("sandbox"))).doesNotExist();
+        assertThat(
+                        service.data()
+                                .resolve("output/" + Objects.requireNonNull(things.get("sandbox"))))
+                .doesNotExist();
         assertThat(service.data().resolve("runs/" + things.get("run"))).doesNotExist();
         // Control: another tenant's output is where it was.
         Api other = tenant(Map.of()).admin();
