@@ -59,6 +59,7 @@ final class Api {
     }
 
     /** What came back. */
+    @SuppressWarnings("ArrayRecordComponent") // compared nowhere
     record Answer(int status, HttpHeaders headers, byte[] body) {
         String text() {
             return new String(body, StandardCharsets.UTF_8);
