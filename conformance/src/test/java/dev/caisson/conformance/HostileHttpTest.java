@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.io.OutputStream;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
@@ -63,7 +64,7 @@ class HostileHttpTest {
 
     private static Socket begin(LiveService service, String method, String path, String header)
             throws IOException {
-        Socket socket = new Socket("127.0.0.1", service.port());
+        Socket socket = new Socket(InetAddress.getLoopbackAddress(), service.port());
         String head =
                 method
                         + " "
@@ -89,7 +90,9 @@ class HostileHttpTest {
             try {
                 for (int i = 0; i < IDLE; i++) {
                     Socket socket = new Socket();
-                    socket.connect(new InetSocketAddress("127.0.0.1", service.port()), 5000);
+                    socket.connect(
+                            new InetSocketAddress(InetAddress.getLoopbackAddress(), service.port()),
+                            5000);
                     held.add(socket);
                     if (i % 2 == 0) {
                         socket.getOutputStream()
@@ -126,7 +129,7 @@ class HostileHttpTest {
                         .getBytes(StandardCharsets.US_ASCII);
         Socket socket = new Socket();
         socket.setReceiveBufferSize(4096);
-        socket.connect(new InetSocketAddress("127.0.0.1", service.port()));
+        socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), service.port()));
         String head =
                 "POST /v1/sandboxes/"
                         + sandbox
