@@ -1,6 +1,7 @@
 package dev.caisson.conformance;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -17,7 +18,9 @@ import org.jspecify.annotations.Nullable;
 final class LiveSocket implements AutoCloseable {
     private static final Duration PATIENCE = Duration.ofSeconds(15);
 
+    @SuppressWarnings("JdkObsolete") // written and read by two threads
     private final StringBuffer heard = new StringBuffer();
+
     private final HttpClient client = HttpClient.newHttpClient();
     private final WebSocket socket;
 
@@ -79,7 +82,7 @@ final class LiveSocket implements AutoCloseable {
 
     /** A plain request by hand, so that the Host header is the URL's; everything that came. */
     static String http(URI url, Map<String, String> headers) throws IOException {
-        try (Socket plain = new Socket("127.0.0.1", url.getPort())) {
+        try (Socket plain = new Socket(InetAddress.getLoopbackAddress(), url.getPort())) {
             plain.setSoTimeout((int) PATIENCE.toMillis());
             StringBuilder request =
                     new StringBuilder("GET / HTTP/1.1\r\nHost: ").append(url.getAuthority());
