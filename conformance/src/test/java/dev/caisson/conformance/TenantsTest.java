@@ -335,7 +335,7 @@ class TenantsTest {
                     || (!route.path().contains("{") && !route.method().equals("GET"))) {
                 continue; // what creates is not asked of those who may
             }
-            String noun = route.scope().split(":")[0];
+            String noun = route.scope().split(":", -1)[0];
             boolean write = route.scope().endsWith(":write");
             boolean agentMay =
                     work.contains(noun)
