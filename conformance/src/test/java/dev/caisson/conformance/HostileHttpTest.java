@@ -145,6 +145,24 @@ class HostileHttpTest {
         return socket;
     }
 
+    private static void isRefused(Api api) {
+        List<Api.Answer> refused = new ArrayList<>();
+        for (int i = 0; i < 50; i++) {
+            Api.Answer made = api.post("/v1/sandboxes", Map.of());
+            if (made.status() == 201) {
+                api.delete("/v1/sandboxes/" + made.json().path("id").asString());
+            } else {
+                refused.add(made);
+            }
+        }
+        assertThat(refused).isNotEmpty();
+        assertThat(refused)
+                .allSatisfy(made -> {
+                    assertThat(made.status()).as(made::toString).isEqualTo(507);
+                    assertThat(made.code()).isEqualTo("host_disk_full");
+                });
+    }
+
     @Test
     @DisplayName("a full disk refuses with host_disk_full, keeps what it has, and goes on later")
     void aFullDiskLosesNothing() throws Exception {
@@ -170,21 +188,7 @@ class HostileHttpTest {
             LiveService.pause(300);
             Path ballast = disk.resolve("ballast");
             MachineCrashTest.run("dd", "if=/dev/zero", "of=" + ballast, "bs=4k");
-            List<Api.Answer> refused = new ArrayList<>();
-            for (int i = 0; i < 50; i++) {
-                Api.Answer made = api.post("/v1/sandboxes", Map.of());
-                if (made.status() == 201) {
-                    api.delete("/v1/sandboxes/" + made.json().path("id").asString());
-                } else {
-                    refused.add(made);
-                }
-            }
-            assertThat(refused).isNotEmpty();
-            assertThat(refused)
-                    .allSatisfy(made -> {
-                        assertThat(made.status()).as(made::toString).isEqualTo(507);
-                        assertThat(made.code()).isEqualTo("host_disk_full");
-                    });
+            isRefused(api);
             // Reading goes on.
             assertThat(
                             api.get("/v1/execs/" + before.path("id").asString())

@@ -25,6 +25,41 @@ import tools.jackson.databind.JsonNode;
 @Timeout(120)
 @SuppressWarnings("NullAway.Init") // set before all tests
 class TenantsTest {
+    private static final Map<String, String> NOTHING =
+            Map.ofEntries(
+                    Map.entry("sandbox", "sb00000000000000000000"),
+                    Map.entry("exec", "ex00000000000000000000"),
+                    Map.entry("run", "rn00000000000000000000"),
+                    Map.entry("snapshot", "sn00000000000000000000"),
+                    Map.entry("volume", "vo00000000000000000000"),
+                    Map.entry("pool", "po00000000000000000000"),
+                    Map.entry("policy", "pl00000000000000000000"),
+                    Map.entry("approval", "ap00000000000000000000"),
+                    Map.entry("webhook", "wh00000000000000000000"),
+                    Map.entry("key", "00000000"),
+                    Map.entry("port", "8080"),
+                    Map.entry("path", "x"));
+    private static final Set<String> AGENT_WRITES =
+            Set.of("runs", "sandboxes", "execs", "files", "ports", "snapshots", "volumes");
+    private static final Set<String> AGENT_READS =
+            Set.of(
+                    "runs",
+                    "sandboxes",
+                    "execs",
+                    "files",
+                    "ports",
+                    "snapshots",
+                    "volumes",
+                    "logs",
+                    "usage",
+                    "templates",
+                    "pools",
+                    "policies",
+                    "approvals",
+                    "info");
+    private static final Set<String> AUDITOR_READS =
+            Set.of("events", "usage", "logs", "approvals", "policies", "audit", "tenants", "info");
+
     private static final AtomicInteger NAMES = new AtomicInteger();
 
     /** Bodies that pass the first look, by the end of the path. */
@@ -306,29 +341,13 @@ class TenantsTest {
     @DisplayName("each role may what its scopes say, on every route")
     void rolesAndScopesHoldOnEveryRoute() {
         Tenant tenant = tenant(Map.of());
-        Map<String, String> nothing =
-                Map.ofEntries(
-                        Map.entry("sandbox", "sb00000000000000000000"),
-                        Map.entry("exec", "ex00000000000000000000"),
-                        Map.entry("run", "rn00000000000000000000"),
-                        Map.entry("snapshot", "sn00000000000000000000"),
-                        Map.entry("volume", "vo00000000000000000000"),
-                        Map.entry("pool", "po00000000000000000000"),
-                        Map.entry("policy", "pl00000000000000000000"),
-                        Map.entry("approval", "ap00000000000000000000"),
-                        Map.entry("webhook", "wh00000000000000000000"),
-                        Map.entry("key", "00000000"),
-                        Map.entry("port", "8080"),
-                        Map.entry("path", "x"));
-        Set<String> work =
-                Set.of("runs", "sandboxes", "execs", "files", "ports", "snapshots", "volumes");
         Api agent = tenant.key("agent");
         Api auditor = tenant.key("auditor");
         Api narrow = tenant.key("agent", "files:read", "execs:read");
         List<String> wrong = new ArrayList<>();
         int refused = 0;
         for (Route route : routes()) {
-            Optional<String> path = filled(route.path(), nothing);
+            Optional<String> path = filled(route.path(), NOTHING);
             if (route.scope().isEmpty()
                     || !route.scope().contains(":")
                     || path.isEmpty()
@@ -337,30 +356,8 @@ class TenantsTest {
             }
             String noun = route.scope().split(":", -1)[0];
             boolean write = route.scope().endsWith(":write");
-            boolean agentMay =
-                    work.contains(noun)
-                            || (!write
-                                    && Set.of(
-                                                    "logs",
-                                                    "usage",
-                                                    "templates",
-                                                    "pools",
-                                                    "policies",
-                                                    "approvals",
-                                                    "info")
-                                            .contains(noun));
-            boolean auditorMay =
-                    !write
-                            && Set.of(
-                                            "events",
-                                            "usage",
-                                            "logs",
-                                            "approvals",
-                                            "policies",
-                                            "audit",
-                                            "tenants",
-                                            "info")
-                                    .contains(noun);
+            boolean agentMay = (write ? AGENT_WRITES : AGENT_READS).contains(noun);
+            boolean auditorMay = !write && AUDITOR_READS.contains(noun);
             boolean narrowMay = Set.of("files:read", "execs:read").contains(route.scope());
             refused += check(agent, route, path.get(), agentMay, wrong);
             refused += check(auditor, route, path.get(), auditorMay, wrong);

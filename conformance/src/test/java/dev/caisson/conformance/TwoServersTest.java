@@ -201,19 +201,24 @@ class TwoServersTest {
                     .isEqualTo("survived\n");
             ServiceTest.assertNoHoles(first.events());
 
-            // The other launcher dies: only its server's sandboxes are lost.
-            two.killLauncher();
-            two.startLauncher();
-            org.awaitility.Awaitility.await()
-                    .atMost(java.time.Duration.ofSeconds(30))
-                    .until(() ->
-                            second.get("/v1/sandboxes/" + theirs)
-                                    .ok()
-                                    .path("state")
-                                    .asString()
-                                    .equals("lost"));
-            assertThat(first.out(mine, "echo fine")).isEqualTo("fine\n");
+            onlyItsOwnAreLost(two, first, second, mine, theirs);
         }
+    }
+
+    /** The other launcher dies. */
+    private static void onlyItsOwnAreLost(
+            LiveService two, Api first, Api second, String mine, String theirs) throws Exception {
+        two.killLauncher();
+        two.startLauncher();
+        org.awaitility.Awaitility.await()
+                .atMost(java.time.Duration.ofSeconds(30))
+                .until(() ->
+                        second.get("/v1/sandboxes/" + theirs)
+                                .ok()
+                                .path("state")
+                                .asString()
+                                .equals("lost"));
+        assertThat(first.out(mine, "echo fine")).isEqualTo("fine\n");
     }
 
     /** Keys of a store are sealed with the server key, which both have. */
