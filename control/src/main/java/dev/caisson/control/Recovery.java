@@ -361,6 +361,34 @@ final class Recovery {
         }
     }
 
+    /**
+     * Drops saved disks that nobody knows: what an engine had begun when it went away. Every disk
+     * that is wanted was written down before it was asked for.
+     */
+    void orphans() {
+        for (Engine engine : parts.engines().engines()) {
+            List<String> there = engine.snapshots().stream().map(Engine.SavedDisk::id).toList();
+            Set<String> wanted = new HashSet<>();
+            parts.boxes()
+                    .all()
+                    .forEach(box -> {
+                        String saved = box.doc().pauseSnapshot;
+                        if (saved != null) {
+                            wanted.add(saved);
+                        }
+                    });
+            for (String id : there) {
+                boolean known =
+                        wanted.contains(id)
+                                || parts.ledger().read(tx -> tx.find(Kind.SNAPSHOT, id)).isPresent()
+                                || pausedElsewhere(id);
+                if (!known) {
+                    engine.dropSnapshot(id);
+                }
+            }
+        }
+    }
+
     private void keptDisks() {
         halfMade();
         Query mine = Query.ALL.withNode(parts.node());

@@ -31,6 +31,7 @@ public final class Service implements Control {
     private static final Duration USAGE_KEPT = Duration.ofDays(400);
     private static final Duration OTHERS_SEE_IT = Duration.ofSeconds(2);
     private static final long HOUR = 3600;
+    private static final long ORPHANS_SECONDS = 10;
     private static final List<String> FEATURES =
             List.of(
                     "runs",
@@ -173,6 +174,7 @@ public final class Service implements Control {
                     erasure.purge(ledger.now().minus(USAGE_KEPT));
                 });
         Thread.ofVirtual().name("caisson-erasure").start(erasure::resume);
+        housekeeping.every(ORPHANS_SECONDS, "orphans", recovery::orphans);
         housekeeping.every(1, "approvals", () -> parts.approvals().expire(ledger.now()));
     }
 
