@@ -13,8 +13,10 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /** What a server holds after many sandboxes are gone: nothing. */
+@Isolated("takes the whole machine")
 final class GrowthTest {
     private static final int SANDBOXES = 2000;
     private static final int THREADS = 8;
