@@ -30,7 +30,7 @@ class Recorder implements ExecSink {
     private @Nullable String wrong;
     private boolean dead;
 
-    /** From now on nothing is kept: its server was killed. */
+    /** From now on nothing is kept, and what it is told never returns: its server was killed. */
     synchronized Recorder kill() {
         dead = true;
         Recorder next = new Recorder();
@@ -80,17 +80,20 @@ class Recorder implements ExecSink {
         }
     }
 
-    /** False when the server is dead. */
-    private boolean take(long next, String step) {
-        if (dead) {
-            return false;
+    /** Never returns when the server is dead: one that took nothing confirms nothing. */
+    private void take(long next, String step) {
+        while (dead) {
+            try {
+                wait();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
         }
         if (next != seq + 1 || end.isDone()) {
             wrong = step + " " + next + " came after " + seq;
         }
         seq = next;
         steps.add(step);
-        return true;
     }
 
     @Override
@@ -114,22 +117,20 @@ class Recorder implements ExecSink {
     void afterEnd() {}
 
     private synchronized void keep(long next, OutputFd fd, long offset, ByteBuffer data) {
-        if (take(next, fd.value())) {
-            if (offset != offsets[index(fd)]) {
-                wrong = "offset " + offset + " instead of " + offsets[index(fd)];
-            }
-            offsets[index(fd)] += data.remaining();
-            byte[] copy = new byte[data.remaining()];
-            data.get(copy);
-            bytes[index(fd)].writeBytes(copy);
+        take(next, fd.value());
+        if (offset != offsets[index(fd)]) {
+            wrong = "offset " + offset + " instead of " + offsets[index(fd)];
         }
+        offsets[index(fd)] += data.remaining();
+        byte[] copy = new byte[data.remaining()];
+        data.get(copy);
+        bytes[index(fd)].writeBytes(copy);
     }
 
     @Override
     public synchronized void gap(long next, OutputFd fd, long offset, long count) {
-        if (take(next, "gap " + count)) {
-            offsets[index(fd)] += count;
-        }
+        take(next, "gap " + count);
+        offsets[index(fd)] += count;
     }
 
     @Override
@@ -145,10 +146,7 @@ class Recorder implements ExecSink {
     }
 
     private synchronized void keepEnd(long next, ExecResult result) {
-        if (dead) {
-            return;
-        }
-        if (next > 0) {
+        if (dead || next > 0) {
             take(next, "ended");
         } else {
             steps.add("concluded");
