@@ -22,6 +22,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -87,6 +88,9 @@ final class AgentClient implements AutoCloseable {
     private final CompletableFuture<List<ExecState>> welcomed = new CompletableFuture<>();
     private final ReentrantLock writing = new ReentrantLock();
     private @Nullable FrameWriter writer; // guarded by writing; null while there is no connection
+
+    private boolean admitted; // guarded by writing; whether the agent welcomed this connection
+    private final Condition admittedOrOver = writing.newCondition();
     private long epoch; // guarded by writing
 
     /**
@@ -132,7 +136,7 @@ final class AgentClient implements AutoCloseable {
      */
     void reconnect() {
         reconnecting = true;
-        closeChannel();
+        disconnect();
     }
 
     // ---- writing
@@ -148,6 +152,29 @@ final class AgentClient implements AutoCloseable {
         CaissonException cause = over;
         if (cause != null && streams.remove(number) != null) {
             throw cause;
+        }
+    }
+
+    /**
+     * Registers a stream that does not outlive its connection and sends its first frame. Waits for
+     * a connection that the agent has welcomed: into any other it would go unheard. Not for the
+     * reading thread.
+     *
+     * @throws CaissonException why there is none, or {@link ErrorCode#CANCELLED}
+     */
+    void open(long number, Stream stream, ClientFrame.Builder first) {
+        writing.lock();
+        try {
+            while (!admitted && over == null) {
+                admittedOrOver.await();
+            }
+            register(number, stream);
+            write(first.setStream(number).build());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw CaissonException.of(ErrorCode.CANCELLED, "Interrupted.", e);
+        } finally {
+            writing.unlock();
         }
     }
 
@@ -269,25 +296,36 @@ final class AgentClient implements AutoCloseable {
         }
     }
 
+    /** Closes the present connection; another that is made meanwhile stays. */
     private void disconnect() {
         // Not under the lock: a writer that is stuck holds it, and this frees it.
-        closeChannel();
+        SocketChannel closed = channel;
+        try {
+            if (closed != null) {
+                closed.close();
+            }
+        } catch (IOException e) {
+            // A socket that cannot be closed is gone as well.
+        }
         writing.lock();
         try {
-            writer = null;
+            if (channel == closed) {
+                writer = null;
+                admitted = false;
+            }
+            admittedOrOver.signalAll(); // when it is over
         } finally {
             writing.unlock();
         }
     }
 
-    private void closeChannel() {
-        SocketChannel open = channel;
+    private void admit() {
+        writing.lock();
         try {
-            if (open != null) {
-                open.close();
-            }
-        } catch (IOException e) {
-            // A socket that cannot be closed is gone as well.
+            admitted = writer != null;
+            admittedOrOver.signalAll();
+        } finally {
+            writing.unlock();
         }
     }
 
@@ -371,6 +409,7 @@ final class AgentClient implements AutoCloseable {
             throw new ProtocolException("The agent's first frame is not its welcome.");
         }
         welcome(hello.getWelcome(), again);
+        admit();
         backoff.reset();
         if (streams.values().stream().anyMatch(AgentClient::unknownYet)) {
             // Adopted while this connection was made.
@@ -441,7 +480,7 @@ final class AgentClient implements AutoCloseable {
     /** Closes the channel and fails what is open. */
     void close(CaissonException cause) {
         over = cause;
-        closeChannel();
+        disconnect();
         failAll(cause);
     }
 

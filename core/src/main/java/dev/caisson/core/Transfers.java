@@ -55,16 +55,14 @@ final class Transfers {
     /** Starts writing a file whole; nothing shows before {@link Put#finish}. */
     Put put(FilePut request, String name) {
         Put put = new Put(name);
-        client.register(put.number, put);
-        client.send(ClientFrame.newBuilder().setStream(put.number).setFilePut(request).build());
+        client.open(put.number, put, ClientFrame.newBuilder().setFilePut(request));
         return put;
     }
 
     /** Makes, moves or removes something; the result waits. */
     CompletableFuture<Long> change(FileChange request, String name) {
         Put put = new Put(name);
-        client.register(put.number, put);
-        client.send(ClientFrame.newBuilder().setStream(put.number).setFileChange(request).build());
+        client.open(put.number, put, ClientFrame.newBuilder().setFileChange(request));
         return put.done;
     }
 
@@ -158,17 +156,16 @@ final class Transfers {
 
     Get get(ByteString path, String name, long offset, long length, long window) {
         Get get = new Get(name, window);
-        client.register(get.number, get);
-        client.send(
+        client.open(
+                get.number,
+                get,
                 ClientFrame.newBuilder()
-                        .setStream(get.number)
                         .setFileGet(
                                 FileGet.newBuilder()
                                         .setPath(path)
                                         .setOffset(offset)
                                         .setLength(length)
-                                        .setCreditBytes(window))
-                        .build());
+                                        .setCreditBytes(window)));
         return get;
     }
 
@@ -232,28 +229,25 @@ final class Transfers {
     /** Lists a folder; the result waits. */
     CompletableFuture<Listing> list(ByteString path, String name, boolean recursive, int max) {
         ListStream list = new ListStream(name, max, false);
-        client.register(list.number, list);
-        client.send(
+        client.open(
+                list.number,
+                list,
                 ClientFrame.newBuilder()
-                        .setStream(list.number)
                         .setFileList(
                                 FileList.newBuilder()
                                         .setPath(path)
                                         .setRecursive(recursive)
-                                        .setMaxEntries(max))
-                        .build());
+                                        .setMaxEntries(max)));
         return list.done;
     }
 
     /** One entry, links not followed; its path is empty. */
     CompletableFuture<Listing> stat(ByteString path, String name) {
         ListStream list = new ListStream(name, 1, true);
-        client.register(list.number, list);
-        client.send(
-                ClientFrame.newBuilder()
-                        .setStream(list.number)
-                        .setFileStat(FileStat.newBuilder().setPath(path))
-                        .build());
+        client.open(
+                list.number,
+                list,
+                ClientFrame.newBuilder().setFileStat(FileStat.newBuilder().setPath(path)));
         return list.done;
     }
 
@@ -364,12 +358,12 @@ final class Transfers {
     UserInfo addUser(String name) {
         String checked = User.named(name).label();
         UserStream user = new UserStream("Making the user " + checked);
-        client.register(user.number, user);
-        client.send(
+        client.open(
+                user.number,
+                user,
                 ClientFrame.newBuilder()
-                        .setStream(user.number)
-                        .setUserAdd(UserAdd.newBuilder().setName(ByteString.copyFromUtf8(checked)))
-                        .build());
+                        .setUserAdd(
+                                UserAdd.newBuilder().setName(ByteString.copyFromUtf8(checked))));
         return join(user.done);
     }
 

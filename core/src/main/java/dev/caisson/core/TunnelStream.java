@@ -44,12 +44,11 @@ final class TunnelStream implements AgentClient.Stream, Tunnel {
 
     /** Asks for it and waits. */
     void open() {
-        client.register(number, this);
-        client.send(
+        client.open(
+                number,
+                this,
                 ClientFrame.newBuilder()
-                        .setStream(number)
-                        .setDial(Dial.newBuilder().setPort(port).setCreditBytes(WINDOW))
-                        .build());
+                        .setDial(Dial.newBuilder().setPort(port).setCreditBytes(WINDOW)));
         try {
             Transfers.join(connected);
         } catch (CaissonException e) {

@@ -58,7 +58,8 @@ final class WatchStream implements AgentClient.Stream, dev.caisson.api.Watch {
 
     /** Asks for it and waits. */
     void open() {
-        ask();
+        number = client.newStream();
+        client.open(number, this, question());
         try {
             Transfers.join(watching);
         } catch (CaissonException e) {
@@ -68,14 +69,9 @@ final class WatchStream implements AgentClient.Stream, dev.caisson.api.Watch {
         Thread.ofVirtual().name("caisson-watch-" + number).start(this::run);
     }
 
-    private void ask() {
-        number = client.newStream();
-        client.register(number, this);
-        client.send(
-                ClientFrame.newBuilder()
-                        .setStream(number)
-                        .setWatch(Watch.newBuilder().setPath(path).setRecursive(recursive))
-                        .build());
+    private ClientFrame.Builder question() {
+        return ClientFrame.newBuilder()
+                .setWatch(Watch.newBuilder().setPath(path).setRecursive(recursive));
     }
 
     // ---- from the reading thread
@@ -146,7 +142,9 @@ final class WatchStream implements AgentClient.Stream, dev.caisson.api.Watch {
         if (watching.isDone()) {
             put(WatchEvents.newBuilder().setOverflow(true).build());
         }
-        ask();
+        number = client.newStream();
+        client.register(number, this);
+        client.send(question().setStream(number).build());
         if (isClosed()) {
             transfers.cancel(number);
         }

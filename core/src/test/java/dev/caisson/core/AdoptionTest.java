@@ -97,18 +97,19 @@ class AdoptionTest {
         String id = sandbox.id();
         for (int cut = 0; cut < 190; cut++) {
             Recorder first = new Recorder();
-            sandbox.start("ex" + cut, TALK, first);
+            String exec = "ex" + cut;
+            sandbox.start(exec, TALK, first);
             int kept = cut % 6;
             await().pollDelay(Duration.ZERO)
                     .pollInterval(Duration.ofMillis(1))
-                    .until(() -> first.position().seq() >= kept);
+                    .until(() -> engine.agent.knows(exec) && first.position().seq() >= kept);
             Recorder second = first.kill();
             sandbox.close();
             sandbox = attach(id);
             KnownExec known = sandbox.knownExecs().getLast();
-            assertThat(known.exec()).isEqualTo("ex" + cut);
+            assertThat(known.exec()).isEqualTo(exec);
             engine.agent.cutAfter(cut, 150 + cut);
-            HostedExec exec = sandbox.adopt(known, second.position(), TALK, second);
+            HostedExec adopted = sandbox.adopt(known, second.position(), TALK, second);
             await().pollDelay(Duration.ZERO)
                     .pollInterval(Duration.ofMillis(1))
                     .until(() -> second.position().seq() >= 5);
@@ -117,7 +118,7 @@ class AdoptionTest {
             await().pollDelay(Duration.ZERO)
                     .pollInterval(Duration.ofMillis(1))
                     .until(() -> {
-                        exec.signal(10, false);
+                        adopted.signal(10, false);
                         return second.end.isDone();
                     });
             assertWhole(second);

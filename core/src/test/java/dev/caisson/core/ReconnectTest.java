@@ -1,6 +1,7 @@
 package dev.caisson.core;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import dev.caisson.api.Event;
 import dev.caisson.api.EventType;
@@ -12,10 +13,13 @@ import dev.caisson.api.ExecSpec;
 import dev.caisson.api.OutputFd;
 import dev.caisson.api.Sandbox;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -96,5 +100,28 @@ class ReconnectTest {
         sandbox.start(ExecSpec.of("true"));
         exec.kill();
         assertThat(exec.await().reason()).isEqualTo(ExecReason.KILLED);
+    }
+
+    /** Before an agent's welcome nobody hears a transfer, and none is said again. */
+    @Test
+    void whatIsOpenedWithoutAConnectionWaitsForOne() {
+        sandbox.exec("true");
+        AtomicInteger refused = new AtomicInteger();
+        engine.service(connection -> {
+            if (refused.incrementAndGet() > 8) {
+                engine.agent.serve(connection);
+            } else {
+                try {
+                    connection.close();
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        });
+        engine.agent.cut();
+        await().until(() -> refused.get() > 3);
+        sandbox.files().write("/f", new byte[] {7});
+        assertThat(sandbox.files().read("/f")).containsExactly(7);
+        assertThat(refused).hasValue(9);
     }
 }

@@ -221,6 +221,16 @@ public final class FakeAgent {
         }
     }
 
+    /** Whether it has an exec of that id that it has not forgotten. */
+    public boolean knows(String exec) {
+        lock.lock();
+        try {
+            return execs.values().stream().anyMatch(one -> one.start.getExec().equals(exec));
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Serves a connection until it ends. */
     public void serve(SocketChannel connection) {
         connections.incrementAndGet();
