@@ -15,6 +15,12 @@ public interface ExecService {
     /** Starts a command; a policy that says ask makes it wait for an approval. */
     ExecJson start(Caller caller, String sandbox, ExecRequest request);
 
+    /**
+     * Waits until the start of a command is durable, which is within 25 ms of itself; for those who
+     * tell its id and then leave it alone. When it cannot be written the command is killed.
+     */
+    void settle(Caller caller, String id);
+
     /** One. */
     ExecJson find(Caller caller, String id);
 

@@ -57,6 +57,21 @@ final class Execs implements ExecService {
         return begin(caller, sandbox, request, null).doc().form(null);
     }
 
+    @Override
+    public void settle(Caller caller, String id) {
+        Access.require(caller, "execs:write");
+        RunningExec here = known(caller, id).running();
+        if (here == null) {
+            return;
+        }
+        try {
+            here.settle();
+        } catch (CaissonException e) {
+            here.kill();
+            throw e;
+        }
+    }
+
     /** Starts a command of a run, or of nobody. */
     @SuppressWarnings("FutureReturnValueIgnored") // it never fails
     RunningExec begin(Caller caller, String sandbox, ExecRequest request, @Nullable Origin origin) {
@@ -154,19 +169,19 @@ final class Execs implements ExecService {
     private void launch(Caller caller, RunningExec exec, ExecSpec spec, ExecRequest request) {
         ExecDoc doc = exec.doc();
         Row row = doc.row(1, parts.node(), null);
-        // The start is an event that is durable soon; its end waits for the same queue.
-        parts.ledger()
-                .actSoon(tx -> {
-                    ExecRows.put(tx, row);
-                    parts.ledger()
-                            .event(
-                                    tx,
-                                    caller,
-                                    EventType.EXEC_STARTED,
-                                    doc.subject(),
-                                    "",
-                                    Map.of("argv", doc.argv, "cwd", doc.cwd, "user", doc.user));
-                });
+        Instant started = parts.ledger().now();
+        exec.starting(
+                tx ->
+                        parts.ledger()
+                                .event(
+                                        tx,
+                                        caller,
+                                        started,
+                                        EventType.EXEC_STARTED,
+                                        doc.subject(),
+                                        "",
+                                        Map.of("argv", doc.argv, "cwd", doc.cwd, "user", doc.user)),
+                row);
         try {
             HostedExec hosted = exec.box().hosted().start(exec.id, spec, exec);
             exec.hosted(hosted);
@@ -495,6 +510,7 @@ final class Execs implements ExecService {
     public void signal(Caller caller, String id, int signal, boolean whole) {
         RunningExec exec = live(caller, id);
         hosted(exec).signal(signal, whole);
+        exec.writeStart();
         parts.ledger()
                 .actSoon(tx -> {
                     parts.ledger()

@@ -103,12 +103,8 @@ final class Housekeeping {
     void forget() {
         Instant now = parts.ledger().now();
         sandboxes(now);
-        Query execs =
-                Query.ALL
-                        .withStates(ExecDoc.ENDED, ExecDoc.FAILED)
-                        .withNode(parts.node())
-                        .withDueBefore(now)
-                        .withPage(null, AT_ONCE);
+        // Only those that have ended are due, and then of no server.
+        Query execs = Query.ALL.withDueBefore(now).withPage(null, AT_ONCE);
         parts.ledger().write(tx -> tx.deleteAll(Kind.EXEC, execs));
         Query expired = Query.ALL.withNode(parts.node()).withDueBefore(now).withPage(null, AT_ONCE);
         parts.ledger()

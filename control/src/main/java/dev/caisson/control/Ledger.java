@@ -78,19 +78,32 @@ final class Ledger {
             Subject about,
             String reason,
             Map<String, Object> data) {
-        append(tx, actor(caller), caller.traceId(), type, about, reason, data);
+        event(tx, caller, now(), type, about, reason, data);
+    }
+
+    /** The same of a moment that is past. */
+    void event(
+            Store.Tx tx,
+            Caller caller,
+            Instant when,
+            EventType type,
+            Subject about,
+            String reason,
+            Map<String, Object> data) {
+        append(tx, actor(caller), caller.traceId(), when, type, about, reason, data);
     }
 
     /** Appends an event that nobody asked for. */
     void event(
             Store.Tx tx, EventType type, Subject about, String reason, Map<String, Object> data) {
-        append(tx, SYSTEM, null, type, about, reason, data);
+        append(tx, SYSTEM, null, now(), type, about, reason, data);
     }
 
     private void append(
             Store.Tx tx,
             ActorJson actor,
             @Nullable String trace,
+            Instant when,
             EventType type,
             Subject about,
             String reason,
@@ -99,7 +112,7 @@ final class Ledger {
                 new EventJson(
                         Ids.next(Ids.Kind.EVENT),
                         0,
-                        now(),
+                        when,
                         type.value(),
                         about.tenant(),
                         about.sandbox(),

@@ -31,7 +31,7 @@ final class Policies implements PolicyService {
 
     private final Ledger ledger;
     private final Cursors cursors;
-    private final Recent<Optional<Row>> recent;
+    private final Recent<Optional<Layer>> recent;
 
     Policies(Ledger ledger, Cursors cursors) {
         this.ledger = ledger;
@@ -58,7 +58,7 @@ final class Policies implements PolicyService {
      *     ErrorCode#POLICY_DENIED} when the tenant's or the key's cannot be read
      */
     EffectivePolicy effective(Caller caller, @Nullable String narrower) {
-        List<Row> layers = new ArrayList<>();
+        List<Layer> layers = new ArrayList<>();
         layers.add(required(caller.tenant(), OWN));
         if (caller.policy() != null) {
             layers.add(ofKey(caller, caller.policy()));
@@ -68,42 +68,62 @@ final class Policies implements PolicyService {
                     named(caller.tenant(), narrower)
                             .orElseThrow(() -> Rows.missing(Kind.POLICY, narrower)));
         }
-        List<PolicyJson> policies = layers.stream().map(Policies::content).toList();
-        String version = layers.stream().map(Policies::version).collect(Collectors.joining(","));
+        List<PolicyJson> policies = layers.stream().map(Layer::content).toList();
+        String version = layers.stream().map(Layer::version).collect(Collectors.joining(","));
         return Narrowing.of(policies, version);
     }
 
-    private Optional<Row> named(String tenant, String idOrName) {
-        return recent.get(
-                tenant + "/" + idOrName,
-                () -> ledger.read(tx -> Rows.find(tx, Kind.POLICY, tenant, idOrName)));
+    /**
+     * A policy as it was read.
+     *
+     * @param readable null: what it holds cannot be understood
+     */
+    private record Layer(String name, String version, @Nullable PolicyJson readable) {
+        static Layer of(Row row) {
+            return new Layer(String.valueOf(row.name()), Policies.version(row), read(row));
+        }
+
+        /** Strictly: what a newer version wrote and this one does not know could only narrow. */
+        private static @Nullable PolicyJson read(Row row) {
+            try {
+                PolicyJson policy = Json.STRICT.readValue(row.body(), PolicyJson.class);
+                if (policy != null) {
+                    PolicyRules.check(policy);
+                }
+                return policy;
+            } catch (JacksonException | CaissonException e) {
+                return null;
+            }
+        }
+
+        PolicyJson content() {
+            if (readable == null) {
+                throw unreadable(name);
+            }
+            return readable;
+        }
     }
 
-    private Row required(String tenant, String idOrName) {
+    private Optional<Layer> named(String tenant, String idOrName) {
+        return recent.get(
+                tenant + "/" + idOrName,
+                () ->
+                        ledger.read(tx -> Rows.find(tx, Kind.POLICY, tenant, idOrName))
+                                .map(Layer::of));
+    }
+
+    private Layer required(String tenant, String idOrName) {
         return named(tenant, idOrName).orElseThrow(() -> unreadable(idOrName));
     }
 
     /** The policy of a key, which is of another tenant when its holder acts for one. */
-    private Row ofKey(Caller caller, String id) {
+    private Layer ofKey(Caller caller, String id) {
         if (!caller.actingFor()) {
             return required(caller.tenant(), id);
         }
-        return recent.get("/" + id, () -> ledger.read(tx -> tx.find(Kind.POLICY, id)))
+        return recent.get(
+                        "/" + id, () -> ledger.read(tx -> tx.find(Kind.POLICY, id)).map(Layer::of))
                 .orElseThrow(() -> unreadable(id));
-    }
-
-    /** Strictly: what a newer version wrote and this one does not know could only narrow. */
-    private static PolicyJson content(Row row) {
-        try {
-            PolicyJson policy = Json.STRICT.readValue(row.body(), PolicyJson.class);
-            if (policy != null) {
-                PolicyRules.check(policy);
-                return policy;
-            }
-        } catch (JacksonException | CaissonException e) {
-            throw unreadable(String.valueOf(row.name()));
-        }
-        throw unreadable(String.valueOf(row.name()));
     }
 
     private static CaissonException unreadable(String policy) {

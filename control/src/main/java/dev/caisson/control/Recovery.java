@@ -230,22 +230,28 @@ final class Recovery {
         HostedSandbox hosted = lives.attach(box, engine);
         Map<String, KnownExec> known = new HashMap<>();
         hosted.knownExecs().forEach(exec -> known.put(exec.exec(), exec));
-        for (Row row : execRows(box)) {
-            ExecDoc exec = ExecDoc.of(row);
-            KnownExec there = known.remove(exec.id);
-            if (!exec.over()) {
-                takeUp(box, hosted, exec, Optional.ofNullable(there));
-            } else if (there != null) {
-                forget(hosted, there, exec);
+        for (ExecDoc exec : unfinished(box)) {
+            takeUp(box, hosted, exec, Optional.ofNullable(known.remove(exec.id)));
+        }
+        for (KnownExec there : known.values()) {
+            Optional<Row> row = parts.ledger().read(tx -> tx.find(Kind.EXEC, there.exec()));
+            if (row.isPresent()) {
+                forget(hosted, there, ExecDoc.of(row.get()));
+            } else {
+                unknown(box, hosted, there);
             }
         }
-        known.values().forEach(unknown -> unknown(box, hosted, unknown));
         lives.renew(box, doc);
     }
 
-    private List<Row> execRows(Box box) {
-        return parts.ledger()
-                .read(tx -> tx.list(Kind.EXEC, Query.of(box.tenant).withParent(box.id)));
+    private List<ExecDoc> unfinished(Box box) {
+        Query query =
+                Query.of(box.tenant)
+                        .withParent(box.id)
+                        .withStates(ExecDoc.WAITING, ExecDoc.STARTING, ExecDoc.RUNNING);
+        return parts.ledger().read(tx -> tx.list(Kind.EXEC, query)).stream()
+                .map(ExecDoc::of)
+                .toList();
     }
 
     // ---- execs
@@ -332,12 +338,7 @@ final class Recovery {
     }
 
     private void lostExecs(Box box) {
-        for (Row row : execRows(box)) {
-            ExecDoc doc = ExecDoc.of(row);
-            if (!doc.over()) {
-                running(box, doc).sandboxOver(EndReason.LOST, 0);
-            }
-        }
+        unfinished(box).forEach(doc -> running(box, doc).sandboxOver(EndReason.LOST, 0));
     }
 
     // ---- disks and runs

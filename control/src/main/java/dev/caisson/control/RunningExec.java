@@ -22,6 +22,7 @@ import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -38,6 +39,9 @@ final class RunningExec implements ExecSink {
     private static final Logger LOG = LoggerFactory.getLogger(RunningExec.class);
     private static final long RETRY_MILLIS = 500;
 
+    /** How long a start waits for its end, so that both of a short command are one commit. */
+    private static final long HOLD_MILLIS = 25;
+
     final String id;
     final OutputLog log;
 
@@ -52,6 +56,11 @@ final class RunningExec implements ExecSink {
     private boolean ending; // guarded by lock: its last document is on its way
     private boolean killed; // guarded by lock: before it began
     private @Nullable HostedExec hosted; // guarded by lock
+    private @Nullable Start start; // guarded by lock: not on its way to the store yet
+
+    /** Guarded by lock: the start, once it is on its way by itself. */
+    private CompletableFuture<Boolean> started = CompletableFuture.completedFuture(true);
+
     private final ReentrantLock input = new ReentrantLock();
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean outputDenied;
@@ -68,6 +77,75 @@ final class RunningExec implements ExecSink {
         this.id = doc.id;
         this.log = log;
         this.place = place;
+    }
+
+    /** What is written of a start. */
+    private record Start(Ledger.Act event, Row row) {
+        boolean write(Store.Tx tx) {
+            ExecRows.put(tx, row);
+            event.run(tx);
+            return true;
+        }
+    }
+
+    // ---- starting
+
+    /** It is about to start: durable soon, at the latest with its end. */
+    void starting(Ledger.Act event, Row row) {
+        lock.lock();
+        try {
+            start = new Start(event, row);
+        } finally {
+            lock.unlock();
+        }
+        writeStartLater();
+    }
+
+    private void writeStartLater() {
+        try {
+            parts.timers().schedule(this::writeStart, HOLD_MILLIS, TimeUnit.MILLISECONDS);
+        } catch (RejectedExecutionException e) {
+            writeStart(); // the service closes
+        }
+    }
+
+    /** Sends the start to the store unless its end took it along; does not wait. */
+    void writeStart() {
+        lock.lock();
+        try {
+            Start first = start;
+            if (first != null) {
+                started = parts.ledger().submit(first::write);
+                start = null;
+            }
+        } catch (CaissonException e) {
+            LOG.atWarn()
+                    .addKeyValue("exec", id)
+                    .addKeyValue("cause", e.message())
+                    .log("a start cannot be written yet");
+            if (!parts.closing()) {
+                writeStartLater();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Waits until the start is durable. */
+    void settle() {
+        writeStart();
+        CompletableFuture<Boolean> written;
+        lock.lock();
+        try {
+            written = started;
+        } finally {
+            lock.unlock();
+        }
+        try {
+            written.join();
+        } catch (CompletionException e) {
+            throw e.getCause() instanceof CaissonException cause ? cause : e;
+        }
     }
 
     /** It has begun; killed at once when that was asked for meanwhile. */
@@ -268,6 +346,7 @@ final class RunningExec implements ExecSink {
                         now(),
                         ByteBuffer.wrap(limit.value().getBytes(StandardCharsets.UTF_8))));
         Ledger.Subject about = doc().subject();
+        writeStart();
         parts.ledger()
                 .actSoon(tx -> {
                     parts.ledger().event(tx, EventType.LIMIT_HIT, about, limit.value(), Map.of());
@@ -374,6 +453,7 @@ final class RunningExec implements ExecSink {
             String reason,
             @Nullable ExecResult result) {
         ExecDoc last;
+        Start first;
         lock.lock();
         try {
             if (ending) {
@@ -381,13 +461,15 @@ final class RunningExec implements ExecSink {
             }
             ending = true;
             last = doc.copy();
+            first = start;
+            start = null;
         } finally {
             lock.unlock();
         }
         change.accept(last);
         last.endedAt = parts.ledger().now();
         try {
-            parts.durably("exec", id, () -> commit(last, type, reason, result));
+            parts.durably("exec", id, () -> commit(first, last, type, reason, result));
         } catch (CaissonException e) {
             close();
             end.completeExceptionally(e);
@@ -403,8 +485,13 @@ final class RunningExec implements ExecSink {
         end.complete(last);
     }
 
-    private void commit(ExecDoc last, EventType type, String reason, @Nullable ExecResult result) {
-        Row row = last.row(1, parts.node(), parts.ledger().now().plus(parts.config().endedKept()));
+    private void commit(
+            @Nullable Start first,
+            ExecDoc last,
+            EventType type,
+            String reason,
+            @Nullable ExecResult result) {
+        Row row = last.row(1, null, parts.ledger().now().plus(parts.config().endedKept()));
         Map<String, Object> data = new HashMap<>();
         if (result != null) {
             data.putAll(Forms.data(result.usage()));
@@ -414,6 +501,9 @@ final class RunningExec implements ExecSink {
         }
         parts.ledger()
                 .act(tx -> {
+                    if (first != null) {
+                        first.event().run(tx);
+                    }
                     ExecRows.put(tx, row);
                     parts.ledger().event(tx, type, last.subject(), reason, data);
                     if (result != null) {

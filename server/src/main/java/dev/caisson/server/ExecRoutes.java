@@ -103,7 +103,10 @@ final class ExecRoutes {
         x.response.getHeaders().put("Location", "/v1/execs/" + exec.id());
         return switch (mode) {
             case "stream" -> follow(x, exec.id());
-            case "detach" -> Answer.of(202, exec);
+            case "detach" -> {
+                execs.settle(x.caller(), exec.id());
+                yield Answer.of(202, exec);
+            }
             default ->
                     streams.wait(
                             x,

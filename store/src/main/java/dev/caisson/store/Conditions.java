@@ -12,11 +12,17 @@ import org.jspecify.annotations.Nullable;
 
 /** A {@link Query} as SQL: the text depends on which parts there are, every value is bound. */
 final class Conditions {
+    /** What the indexes that leave execs out are for; a parameter does not tell the planner. */
+    private static final String OTHERS = " AND kind <> '" + Kind.EXEC.value() + "'";
+
     private final StringBuilder sql = new StringBuilder("kind = ?");
     private final List<Object> values = new ArrayList<>();
 
     Conditions(Kind kind, Query query) {
         values.add(kind.value());
+        if (kind != Kind.EXEC) {
+            sql.append(OTHERS);
+        }
         equal("tenant", query.tenant());
         equal("parent", query.parent());
         equal("name", query.name());

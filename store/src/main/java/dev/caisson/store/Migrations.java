@@ -25,7 +25,7 @@ import org.flywaydb.core.api.migration.JavaMigration;
  */
 final class Migrations {
     /** The schema that this program works with. A new file {@code V<n>.sql} makes it one more. */
-    static final int LATEST = 1;
+    static final int LATEST = 2;
 
     private static final String TABLE = "schema_history";
 
