@@ -47,7 +47,14 @@ build_native() {
 build_java() {
     say "building the Java parts"
     step java env JAVA_HOME="$java_home" mvn -q -B -f "$root/pom.xml" -Dquick -pl cli -am package
-    install_folder lib "$root"/cli/target/lib/*.jar "$root"/cli/target/caisson-cli-*.jar
+    # SQLite's native part out of its jar, which would unpack it into the temporary folder at each start.
+    unpacked=$root/build/sqlite
+    rm -rf "$unpacked"
+    mkdir "$unpacked"
+    (cd "$unpacked" && "$java_home/bin/jar" xf "$root"/cli/target/lib/sqlite-jdbc-*.jar "org/sqlite/native/Linux/$(uname -m)/libsqlitejdbc.so")
+    install_folder lib "$root"/cli/target/lib/*.jar "$root"/cli/target/caisson-cli-*.jar \
+        "$unpacked/org/sqlite/native/Linux/$(uname -m)/libsqlitejdbc.so"
+    rm -rf "$unpacked"
 }
 
 for part in native java; do

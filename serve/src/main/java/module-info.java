@@ -5,6 +5,8 @@ module dev.caisson.serve {
     requires dev.caisson.store;
     requires dev.caisson.engine.namespaces;
     requires dev.caisson.mcp;
+    requires ch.qos.logback.classic;
+    requires ch.qos.logback.core;
     requires io.opentelemetry.api;
     requires io.opentelemetry.context;
     requires io.opentelemetry.exporter.otlp;
@@ -16,4 +18,7 @@ module dev.caisson.serve {
     requires static org.jspecify;
 
     exports dev.caisson.serve;
+
+    provides ch.qos.logback.classic.spi.Configurator with
+            dev.caisson.serve.LogSetting;
 }

@@ -104,6 +104,7 @@ final class ServerProcess implements AutoCloseable {
                         "-Xlog:disable",
                         "-Dsun.jnu.encoding=UTF-8",
                         "-Dcaisson.native.dir=" + home.natives(),
+                        "-Dorg.sqlite.lib.path=" + home.folder().resolve("lib"),
                         "--enable-native-access=ALL-UNNAMED"));
         Stream.of(System.getProperty("caisson.bench.server", "").split(";", -1))
                 .filter(word -> !word.isEmpty())

@@ -6,10 +6,11 @@ import java.util.Set;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
+import picocli.CommandLine.HelpCommand;
 
 /**
- * All commands but {@code run} and {@code version}, which are loaded without the others. A command
- * is a class of its own and a line here.
+ * All commands. A command is a class of its own and a line here, and is loaded without the others:
+ * a run starts as fast as it can.
  */
 final class Commands {
     /** Everything behind their first word belongs to somebody else's program. */
@@ -21,6 +22,9 @@ final class Commands {
 
     private static Map<String, Supplier<Object>> all() {
         Map<String, Supplier<Object>> all = new LinkedHashMap<>();
+        all.put("run", RunCommand::new);
+        all.put("serve", ServeCommand::new);
+        all.put("version", VersionCommand::new);
         all.put("create", CreateCommand::new);
         all.put("ls", LsCommand::new);
         all.put("show", ShowCommand::new);
@@ -90,6 +94,8 @@ final class Commands {
 
     static void addAll(CommandLine line) {
         ALL.forEach((name, command) -> line.addSubcommand(name, command.get()));
+        // No lambda: the JVM that makes a class cache crashes at one of a class from before Java 6.
+        line.addSubcommand("help", new HelpCommand());
     }
 
     /** Lets options stand behind words, where no other program's options can be meant. */

@@ -2,14 +2,13 @@ package dev.caisson.cli;
 
 import dev.caisson.api.Caisson;
 import dev.caisson.api.CaissonException;
+import dev.caisson.serve.WarmUp;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.function.Supplier;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.HelpCommand;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
@@ -25,16 +24,8 @@ import picocli.CommandLine.Spec;
                     + " CAISSON_API_KEY, or what 'caisson login' remembered.",
             ""
         },
-        subcommands = {
-            RunCommand.class,
-            ServeCommand.class,
-            VersionCommand.class,
-            HelpCommand.class
-        },
         footer = {"", "'caisson help COMMAND' says more about a command."})
 final class Main implements Runnable {
-    private static final Set<String> ALONE = Set.of("run", "serve", "version");
-
     private final Streams streams;
     private final Supplier<Caisson> opener;
     private final Map<String, String> env;
@@ -65,6 +56,9 @@ final class Main implements Runnable {
 
     /** Runs one command and ends the process with its status. */
     public static void main(String[] args) {
+        if (args.length > 0 && args[0].equals("serve")) {
+            WarmUp.begin();
+        }
         QuickExit.exit(new Main(Streams.standard(), Caisson::open).execute(args));
     }
 
@@ -90,9 +84,7 @@ final class Main implements Runnable {
     int execute(String... args) {
         List<String> given = List.of(args);
         CommandLine line = new CommandLine(this);
-        // A run starts as fast as it can: the other commands are not even loaded for it.
-        boolean alone = given.isEmpty() || ALONE.contains(given.getFirst());
-        if (!alone) {
+        if (!given.isEmpty()) {
             Commands.add(line, given.getFirst());
         }
         line.setUsageHelpWidth(100)
@@ -100,10 +92,8 @@ final class Main implements Runnable {
                 .setOut(streams.printer())
                 .setParameterExceptionHandler((e, parsed) -> refuse(e, given))
                 .setExecutionExceptionHandler((e, failed, parsed) -> fail(e, given));
-        if (!alone) {
-            Commands.mixOptionsAndWords(line);
-            Commands.space(line);
-        }
+        Commands.mixOptionsAndWords(line);
+        Commands.space(line);
         return line.execute(args);
     }
 

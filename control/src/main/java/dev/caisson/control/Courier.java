@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.net.SocketFactory;
@@ -34,9 +35,10 @@ final class Courier {
 
     private final boolean privateAddresses;
     private final Duration timeout;
-    private final SSLSocketFactory tls;
+    private final Supplier<SSLSocketFactory> tls;
 
-    Courier(boolean privateAddresses, Duration timeout, SSLSocketFactory tls) {
+    /** One that asks for {@code tls} when it needs it: it takes a tenth of a second to be made. */
+    Courier(boolean privateAddresses, Duration timeout, Supplier<SSLSocketFactory> tls) {
         this.privateAddresses = privateAddresses;
         this.timeout = timeout;
         this.tls = tls;
@@ -83,7 +85,7 @@ final class Courier {
 
     private Socket secure(Socket socket, String host, int port) throws IOException {
         String name = host.startsWith("[") ? host.substring(1, host.length() - 1) : host;
-        SSLSocket talk = (SSLSocket) tls.createSocket(socket, name, port, true);
+        SSLSocket talk = (SSLSocket) tls.get().createSocket(socket, name, port, true);
         SSLParameters parameters = talk.getSSLParameters();
         parameters.setEndpointIdentificationAlgorithm("HTTPS");
         talk.setSSLParameters(parameters);

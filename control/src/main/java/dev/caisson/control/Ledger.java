@@ -90,19 +90,20 @@ final class Ledger {
             Subject about,
             String reason,
             Map<String, Object> data) {
-        append(tx, actor(caller), caller.traceId(), when, type, about, reason, data);
+        append(tx, new Doer(actor(caller), caller.traceId()), when, type, about, reason, data);
     }
 
     /** Appends an event that nobody asked for. */
     void event(
             Store.Tx tx, EventType type, Subject about, String reason, Map<String, Object> data) {
-        append(tx, SYSTEM, null, now(), type, about, reason, data);
+        append(tx, new Doer(SYSTEM, null), now(), type, about, reason, data);
     }
+
+    private record Doer(ActorJson actor, @Nullable String trace) {}
 
     private void append(
             Store.Tx tx,
-            ActorJson actor,
-            @Nullable String trace,
+            Doer doer,
             Instant when,
             EventType type,
             Subject about,
@@ -119,9 +120,9 @@ final class Ledger {
                         about.session(),
                         about.exec(),
                         about.run(),
-                        actor,
+                        doer.actor(),
                         null,
-                        trace,
+                        doer.trace(),
                         reason,
                         data));
     }

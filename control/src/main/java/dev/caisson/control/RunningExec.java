@@ -101,6 +101,7 @@ final class RunningExec implements ExecSink {
         writeStartLater();
     }
 
+    @SuppressWarnings("FutureReturnValueIgnored") // it logs what goes wrong
     private void writeStartLater() {
         try {
             parts.timers().schedule(this::writeStart, HOLD_MILLIS, TimeUnit.MILLISECONDS);

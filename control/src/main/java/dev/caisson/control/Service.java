@@ -149,7 +149,7 @@ public final class Service implements Control {
                 new Courier(
                         config.privateAddresses(),
                         config.timeout(),
-                        (SSLSocketFactory) SSLSocketFactory.getDefault());
+                        () -> (SSLSocketFactory) SSLSocketFactory.getDefault());
         return new Deliveries(ledger, vault, config, courier);
     }
 

@@ -70,7 +70,7 @@ final class WebhooksTest {
                 new Courier(
                         config.privateAddresses(),
                         config.timeout(),
-                        (SSLSocketFactory) SSLSocketFactory.getDefault());
+                        () -> (SSLSocketFactory) SSLSocketFactory.getDefault());
         return new Deliveries(server.ledger, server.vault, config, courier);
     }
 
@@ -251,7 +251,7 @@ final class WebhooksTest {
                 new Courier(
                         false,
                         Duration.ofSeconds(2),
-                        (SSLSocketFactory) SSLSocketFactory.getDefault());
+                        () -> (SSLSocketFactory) SSLSocketFactory.getDefault());
         assertThat(
                         thrown(() -> {
                             try {
@@ -277,7 +277,7 @@ final class WebhooksTest {
                     new Courier(
                             true,
                             Duration.ofMillis(300),
-                            (SSLSocketFactory) SSLSocketFactory.getDefault());
+                            () -> (SSLSocketFactory) SSLSocketFactory.getDefault());
             assertThat(catchThrowable(() -> courier.post(strange.url("/"), Map.of(), new byte[1])))
                     .hasMessage("the answer is not HTTP");
             assertThat(catchThrowable(() -> courier.post(slow.url("/"), Map.of(), new byte[1])))

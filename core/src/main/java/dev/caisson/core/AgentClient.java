@@ -18,6 +18,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -309,7 +310,7 @@ final class AgentClient implements AutoCloseable {
         }
         writing.lock();
         try {
-            if (channel == closed) {
+            if (Objects.equals(channel, closed)) {
                 writer = null;
                 admitted = false;
             }

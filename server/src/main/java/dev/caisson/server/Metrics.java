@@ -6,23 +6,32 @@ import io.prometheus.metrics.core.metrics.Gauge;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
 import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
-import io.prometheus.metrics.instrumentation.jvm.JvmMetrics;
+import io.prometheus.metrics.instrumentation.jvm.JvmBufferPoolMetrics;
+import io.prometheus.metrics.instrumentation.jvm.JvmClassLoadingMetrics;
+import io.prometheus.metrics.instrumentation.jvm.JvmCompilationMetrics;
+import io.prometheus.metrics.instrumentation.jvm.JvmGarbageCollectorMetrics;
+import io.prometheus.metrics.instrumentation.jvm.JvmMemoryMetrics;
+import io.prometheus.metrics.instrumentation.jvm.JvmMemoryPoolAllocationMetrics;
+import io.prometheus.metrics.instrumentation.jvm.JvmRuntimeInfoMetric;
+import io.prometheus.metrics.instrumentation.jvm.JvmThreadsMetrics;
+import io.prometheus.metrics.instrumentation.jvm.ProcessMetrics;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.IntSupplier;
 
 /** What Prometheus is told. Labels are routes of the table, classes of status, and states. */
 final class Metrics {
     private final PrometheusRegistry registry = new PrometheusRegistry();
+    private final AtomicBoolean scraped = new AtomicBoolean();
     private final Counter requests;
     private final Histogram seconds;
     private final Gauge streams;
     private final Counter proxied;
 
     Metrics(Census census, IntSupplier connections) {
-        JvmMetrics.builder().register(registry);
         requests =
                 Counter.builder()
                         .name("caisson_http_requests")
@@ -92,8 +101,24 @@ final class Metrics {
         return streams.get();
     }
 
+    /** The JVM and its process; a tenth of a second, so not before anybody asks. */
+    private void machine() {
+        ProcessMetrics.builder().register(registry);
+        JvmRuntimeInfoMetric.builder().register(registry);
+        JvmMemoryMetrics.builder().register(registry);
+        JvmMemoryPoolAllocationMetrics.builder().register(registry);
+        JvmBufferPoolMetrics.builder().register(registry);
+        JvmGarbageCollectorMetrics.builder().register(registry);
+        JvmThreadsMetrics.builder().register(registry);
+        JvmClassLoadingMetrics.builder().register(registry);
+        JvmCompilationMetrics.builder().register(registry);
+    }
+
     /** In Prometheus' text format. */
     String text() throws IOException {
+        if (!scraped.getAndSet(true)) {
+            machine();
+        }
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         PrometheusTextFormatWriter.create()
                 .write(bytes, registry.scrape(), EscapingScheme.UNDERSCORE_ESCAPING);

@@ -25,15 +25,24 @@ final class OpenApi {
 
     private final List<Route> all;
     private final Schemas schemas;
-    private final String document;
-    private final String page;
+    private @Nullable Texts texts; // guarded by this
 
     OpenApi(List<Route> others) {
         this.all = new ArrayList<>(others);
         this.all.addAll(routes());
         this.schemas = new Schemas(words(), requests(all));
-        this.document = Json.write(build());
-        this.page = DocsPage.of(all);
+    }
+
+    private record Texts(String document, String page) {}
+
+    /** A seventh of a second the first time, so not before anybody asks. */
+    private synchronized Texts texts() {
+        Texts known = texts;
+        if (known == null) {
+            known = new Texts(Json.write(build()), DocsPage.of(all));
+            texts = known;
+        }
+        return known;
     }
 
     /** Its own routes. */
@@ -42,7 +51,9 @@ final class OpenApi {
                 Route.get("/v1/openapi.json")
                         .givesText("application/json")
                         .doc("This document.")
-                        .does(x -> new Answer.Text(200, "application/json", document, Map.of())),
+                        .does(x ->
+                                new Answer.Text(
+                                        200, "application/json", texts().document(), Map.of())),
                 Route.get("/docs")
                         .givesText("text/html")
                         .doc("This document, as a page without scripts.")
@@ -50,7 +61,7 @@ final class OpenApi {
                                 new Answer.Text(
                                         200,
                                         "text/html; charset=utf-8",
-                                        page,
+                                        texts().page(),
                                         Map.of("Content-Security-Policy", DocsPage.CSP))));
     }
 

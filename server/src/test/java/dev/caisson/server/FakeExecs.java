@@ -112,6 +112,11 @@ final class FakeExecs implements ExecService {
     }
 
     @Override
+    public void settle(Caller caller, String id) {
+        // Nothing here is durable.
+    }
+
+    @Override
     public ExecJson start(Caller caller, String sandbox, ExecRequest request) {
         String id = "ex%020d".formatted(next.incrementAndGet());
         started.incrementAndGet();

@@ -16,6 +16,7 @@ import org.sqlite.SQLiteConfig;
 import org.sqlite.SQLiteDataSource;
 import org.sqlite.SQLiteErrorCode;
 import org.sqlite.SQLiteException;
+import org.sqlite.SQLiteJDBCLoader;
 
 /**
  * One file, written by one connection and read by a few. A write-ahead log that is synced with each
@@ -44,6 +45,15 @@ final class SqliteDatabase implements Database {
         this.synchronous = synchronous;
         this.patience = config.patience();
         readers = new Readers(config.readers(), () -> session(true));
+    }
+
+    static void warmUp() {
+        try {
+            SQLiteJDBCLoader.initialize();
+            new SQLiteConfig().toProperties();
+        } catch (Exception e) {
+            // Whoever opens a store is told.
+        }
     }
 
     @Override
