@@ -64,15 +64,11 @@ final class Approvals implements ApprovalService {
     /**
      * Asks when the policy says so and no remembered answer fits; durable when this returns. A
      * remembered no is an answer too: then the decision is there already.
-     *
-     * @param user inside, as asked
      */
     Optional<Pending> exec(
-            Caller caller,
-            EffectivePolicy policy,
-            Ledger.Subject about,
-            ExecRequest request,
-            String user) {
+            Caller caller, EffectivePolicy policy, Ledger.Subject about, Command asked) {
+        ExecRequest request = asked.request();
+        String user = asked.user();
         List<ApprovalRule> rules = Asking.about(policy.ask(), request, user);
         String command = request.command();
         String line = command == null ? Json.write(request.argv()) : command;
@@ -89,11 +85,29 @@ final class Approvals implements ApprovalService {
         if (input != null) {
             details.put("input", Asking.shown(input));
         }
+        Execs.Origin origin = asked.origin();
+        String code = origin == null ? null : origin.code();
+        if (code != null) {
+            details.put("code", Asking.shown(code));
+        }
         String subject = command == null ? String.join(" ", request.argv()) : command;
         String unseen =
-                Json.write(List.of(new TreeMap<>(request.env()), input == null ? "" : input));
+                Json.write(
+                        List.of(
+                                new TreeMap<>(request.env()),
+                                input == null ? "" : input,
+                                code == null ? "" : code,
+                                origin == null ? "" : origin.files()));
         return ask(caller, policy, about, rules, new Matter(Asking.EXEC, subject, details, unseen));
     }
+
+    /**
+     * A command that somebody wants to run.
+     *
+     * @param user inside, as asked
+     * @param origin of a run's command: what it runs counts as well
+     */
+    record Command(ExecRequest request, String user, Execs.@Nullable Origin origin) {}
 
     /** The same for another kind, for instance a port. */
     Optional<Pending> other(

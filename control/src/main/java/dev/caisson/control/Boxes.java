@@ -68,20 +68,26 @@ final class Boxes {
                     .withDetail("reason", String.valueOf(doc.reason))
                     .withDetail("endedAt", String.valueOf(doc.endedAt));
         }
-        throw elsewhere(row);
-    }
-
-    private CaissonException elsewhere(Row row) {
-        String node = String.valueOf(row.node());
-        if (node.equals(ledger.store().node())) {
-            return CaissonException.of(
+        if (here(row)) {
+            throw CaissonException.of(
                     ErrorCode.INVALID_STATE,
                     "The sandbox " + row.id() + " is not ready: " + row.state() + ".");
         }
+        throw elsewhere("sandbox", row);
+    }
+
+    /** Whether what a row is of is at this server. */
+    boolean here(Row row) {
+        return ledger.store().node().equals(row.node());
+    }
+
+    /** Sends the caller to the server that has it. */
+    CaissonException elsewhere(String noun, Row row) {
+        String node = String.valueOf(row.node());
         String address = ledger.read(tx -> tx.meta("address." + node)).orElse("");
         return CaissonException.of(
                         ErrorCode.WRONG_SERVER,
-                        "The sandbox " + row.id() + " is on the server " + node + ".")
+                        "The " + noun + " " + row.id() + " is on the server " + node + ".")
                 .withRemedy("Ask that server.")
                 .withDetail("node", node)
                 .withDetail("address", address);

@@ -31,6 +31,7 @@ final class Erasure {
         ROWS.put(Kind.WEBHOOK, "webhooks");
         ROWS.put(Kind.ANSWER, "answers");
         ROWS.put(Kind.RUN, "runs");
+        ROWS.put(Kind.RESULT, "results");
         ROWS.put(Kind.EXEC, "execs");
         ROWS.put(Kind.SANDBOX, "sandboxes");
         ROWS.put(Kind.SNAPSHOT, "snapshots");

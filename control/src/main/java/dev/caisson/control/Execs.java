@@ -93,7 +93,12 @@ final class Execs implements ExecService {
                 // It is kept until somebody has said yes and the program has read it.
                 held.take(request.input() == null ? 0 : 2L * request.input().length());
                 Optional<Approvals.Pending> pending =
-                        parts.approvals().exec(caller, policy, doc.subject(), request, doc.user);
+                        parts.approvals()
+                                .exec(
+                                        caller,
+                                        policy,
+                                        doc.subject(),
+                                        new Approvals.Command(request, doc.user, origin));
                 if (pending.isPresent()) {
                     waitForApproval(caller, exec, spec, request, pending.get());
                 } else {
@@ -109,8 +114,13 @@ final class Execs implements ExecService {
         }
     }
 
-    /** Whose exec it is. */
-    record Origin(String run, @Nullable String language) {}
+    /**
+     * Whose exec it is.
+     *
+     * @param code that the command runs, for those who approve
+     * @param files a digest of what else was put there for it
+     */
+    record Origin(String run, @Nullable String language, @Nullable String code, String files) {}
 
     private AutoCloseable place(Caller caller) {
         if (places.incrementAndGet() > parts.config().maxExecs()) {

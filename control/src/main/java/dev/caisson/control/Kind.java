@@ -8,6 +8,10 @@ public enum Kind {
     SANDBOX("sandbox"),
     EXEC("exec"),
     RUN("run"),
+    /**
+     * What a run that ended gave, beside its row: lists of runs must not hold the output of all.
+     */
+    RESULT("result"),
     SNAPSHOT("snapshot"),
     VOLUME("volume"),
     POOL("pool"),

@@ -3,6 +3,7 @@ package dev.caisson.control;
 import com.fasterxml.jackson.annotation.JsonAutoDetect;
 import dev.caisson.v1.ErrorJson;
 import dev.caisson.v1.Json;
+import dev.caisson.v1.OutputJson;
 import dev.caisson.v1.ResultFileJson;
 import dev.caisson.v1.ResultJson;
 import dev.caisson.v1.RunJson;
@@ -57,6 +58,66 @@ final class RunDoc {
                 labels,
                 version,
                 Json.write(this));
+    }
+
+    /** A copy whose result says how much output there was, and holds none of it. */
+    RunDoc slim() {
+        RunDoc slim = copy();
+        slim.files = files.stream().map(RunDoc::without).toList();
+        ResultJson whole = result;
+        if (whole != null) {
+            slim.result =
+                    new ResultJson(
+                            whole.exitCode(),
+                            whole.signal(),
+                            whole.reason(),
+                            whole.limitsHit(),
+                            without(whole.stdout()),
+                            without(whole.stderr()),
+                            List.of(),
+                            whole.files().stream().map(RunDoc::without).toList(),
+                            whole.denied(),
+                            whole.usage(),
+                            whole.degraded(),
+                            whole.hint());
+        }
+        return slim;
+    }
+
+    private static ResultFileJson without(ResultFileJson file) {
+        return new ResultFileJson(
+                file.path(),
+                file.type(),
+                file.size(),
+                file.sha256(),
+                file.mode(),
+                null,
+                file.note());
+    }
+
+    private static OutputJson without(OutputJson output) {
+        return new OutputJson(
+                output.encoding(),
+                "",
+                output.totalBytes(),
+                output.totalBytes() > 0,
+                output.totalBytes());
+    }
+
+    /** The row of the whole result, for {@link Kind#RESULT}. */
+    Row resultRow(ResultJson whole, String node) {
+        return new Row(
+                id,
+                tenant,
+                null,
+                null,
+                state,
+                node,
+                createdAt,
+                null,
+                Map.of(),
+                1,
+                Json.write(whole));
     }
 
     /** A copy to change. */

@@ -29,6 +29,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -182,6 +183,7 @@ final class RunWork {
     private RunningExec launch(
             Caller caller, LiveRun run, Box box, RunRequest request, RunPlan plan) {
         CaissonException missing = null;
+        String digest = digest(request);
         for (List<String> argv : plan.commands()) {
             RunningExec exec =
                     execs.begin(
@@ -201,7 +203,8 @@ final class RunWork {
                                     null,
                                     null,
                                     null),
-                            new Execs.Origin(run.doc().id, run.doc().language));
+                            new Execs.Origin(
+                                    run.doc().id, run.doc().language, request.code(), digest));
             if (plan.language() == null || begun(exec)) {
                 attach(run, exec);
                 return exec;
@@ -209,6 +212,18 @@ final class RunWork {
             missing = notFound(plan);
         }
         throw missing == null ? notFound(plan) : missing;
+    }
+
+    /** Of all files that the command finds. */
+    private static String digest(RunRequest request) {
+        return Credentials.sha256(
+                request.files().stream()
+                        .map(file ->
+                                file.path()
+                                        + "\n"
+                                        + Base64.getEncoder().encodeToString(RunPlan.content(file)))
+                        .sorted()
+                        .collect(Collectors.joining("\n")));
     }
 
     /** Whether the program is there: it started, or it failed for another reason. */
@@ -332,12 +347,16 @@ final class RunWork {
         doc.state = state;
         doc.endedAt = parts.ledger().now();
         doc.expiresAt = doc.endedAt.plusMillis(doc.keepMillis);
-        Row row = doc.row(1, parts.node());
+        Row row = doc.slim().row(1, parts.node());
         parts.durably("run", doc.id, () -> parts.ledger().act(tx -> ended(tx, doc, row, reason)));
         run.written(doc);
     }
 
     private void ended(Store.Tx tx, RunDoc doc, Row row, String reason) {
+        ResultJson result = doc.result;
+        if (result != null && tx.find(Kind.RESULT, doc.id).isEmpty()) {
+            tx.insert(Kind.RESULT, doc.resultRow(result, parts.node()));
+        }
         tx.find(Kind.RUN, doc.id)
                 .ifPresent(
                         there -> tx.update(Kind.RUN, ExecRows.withVersion(row, there.version())));

@@ -116,7 +116,10 @@ final class RunningExec implements ExecSink {
         try {
             Start first = start;
             if (first != null) {
-                started = parts.ledger().submit(first::write);
+                started =
+                        parts.ledger()
+                                .submit(first::write)
+                                .whenComplete((written, failure) -> written(first, failure));
                 start = null;
             }
         } catch (CaissonException e) {
@@ -126,6 +129,25 @@ final class RunningExec implements ExecSink {
                     .log("a start cannot be written yet");
             if (!parts.closing()) {
                 writeStartLater();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** A start that could not be written goes with the end. */
+    private void written(Start first, @Nullable Throwable failure) {
+        if (failure == null) {
+            return;
+        }
+        LOG.atWarn()
+                .addKeyValue("exec", id)
+                .addKeyValue("cause", failure.toString())
+                .log("a start is not written yet");
+        lock.lock();
+        try {
+            if (!ending) {
+                start = first;
             }
         } finally {
             lock.unlock();

@@ -6,8 +6,10 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.core.Ids;
 import dev.caisson.v1.InputFileJson;
+import dev.caisson.v1.Json;
 import dev.caisson.v1.Page;
 import dev.caisson.v1.ResultFileJson;
+import dev.caisson.v1.ResultJson;
 import dev.caisson.v1.RunJson;
 import dev.caisson.v1.RunRequest;
 import dev.caisson.v1.StreamItem;
@@ -136,7 +138,25 @@ final class Runs implements RunService {
         if (here != null && here.doc().tenant.equals(caller.tenant())) {
             return here.doc();
         }
-        return RunDoc.of(row(caller, id));
+        return whole(row(caller, id));
+    }
+
+    /** With its output. */
+    private RunDoc whole(Row row) {
+        RunDoc doc = RunDoc.of(row);
+        parts.ledger()
+                .read(tx -> tx.find(Kind.RESULT, doc.id))
+                .ifPresent(result -> doc.result = Json.read(result.body(), ResultJson.class));
+        return doc;
+    }
+
+    /** The row of one that is or was on its way here: its stream and its files are. */
+    private Row mine(Caller caller, String id) {
+        Row row = row(caller, id);
+        if (!parts.boxes().here(row)) {
+            throw parts.boxes().elsewhere("run", row);
+        }
+        return row;
     }
 
     private Row row(Caller caller, String id) {
@@ -155,7 +175,8 @@ final class Runs implements RunService {
         Access.require(caller, "runs:read");
         LiveRun here = live.get(id);
         if (here == null || !here.doc().tenant.equals(caller.tenant())) {
-            return Optional.of(known(caller, id).form());
+            Row row = row(caller, id);
+            return Optional.of(whole(RunDoc.of(row).over() ? row : mine(caller, id)).form());
         }
         try {
             return Optional.of(here.end.get(longest.toMillis(), TimeUnit.MILLISECONDS).form());
@@ -194,7 +215,7 @@ final class Runs implements RunService {
             throws IOException {
         Access.require(caller, "runs:read");
         LiveRun here = here(caller, id).orElse(null);
-        RunDoc doc = here == null ? RunDoc.of(row(caller, id)) : here.doc();
+        RunDoc doc = here == null ? whole(mine(caller, id)) : here.doc();
         String exec = here == null ? doc.exec : exec(here, follower);
         if (exec != null) {
             execs.followOwn(
@@ -299,7 +320,7 @@ final class Runs implements RunService {
             }
             return last(here).form();
         }
-        RunDoc doc = RunDoc.of(row(caller, id));
+        RunDoc doc = whole(mine(caller, id));
         remove(doc);
         return doc.form();
     }
@@ -308,6 +329,7 @@ final class Runs implements RunService {
     void remove(RunDoc doc) {
         parts.ledger()
                 .act(tx -> {
+                    tx.delete(Kind.RESULT, doc.id);
                     if (tx.delete(Kind.RUN, doc.id)) {
                         parts.ledger()
                                 .event(
@@ -326,7 +348,7 @@ final class Runs implements RunService {
     @Override
     public ResultFileJson file(Caller caller, String id, String path) {
         Access.require(caller, "runs:read");
-        RunDoc doc = RunDoc.of(row(caller, id));
+        RunDoc doc = RunDoc.of(mine(caller, id));
         return doc.files.stream()
                 .filter(file -> file.path().equals(path))
                 .findFirst()
@@ -339,12 +361,12 @@ final class Runs implements RunService {
     @Override
     public InputStream open(Caller caller, String id, String path) throws IOException {
         ResultFileJson file = file(caller, id, path);
-        return Trees.open(work.folder(row(caller, id).id()), file.path());
+        return Trees.open(work.folder(mine(caller, id).id()), file.path());
     }
 
     @Override
     public void archive(Caller caller, String id, OutputStream target) throws IOException {
         Access.require(caller, "runs:read");
-        Trees.archive(work.folder(row(caller, id).id()), target);
+        Trees.archive(work.folder(mine(caller, id).id()), target);
     }
 }

@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -69,7 +70,8 @@ final class ApprovalsTest {
     private List<Approvals.Pending> request(Approvals server, ExecRequest request, String session) {
         Ledger.Subject about = Ledger.Subject.sandbox(a.tenant(), "sb1", session).withExec("ex1");
         EffectivePolicy policy = fixture.policies.effective(agent, null);
-        return server.exec(agent, policy, about, request, "").stream().toList();
+        return server.exec(agent, policy, about, new Approvals.Command(request, "", null)).stream()
+                .toList();
     }
 
     private Approvals.Pending pending(ExecRequest request, String session) {
@@ -113,6 +115,23 @@ final class ApprovalsTest {
         assertThat(approvals.find(a, input.id()).details()).containsEntry("input", "y\\u{a}");
     }
 
+    @Test
+    void aRememberedYesToCodeIsNoneForOtherCodeOrFiles() {
+        Approvals.Pending first = code("print(1)", "a").orElseThrow();
+        assertThat(approvals.find(a, first.id()).details()).containsEntry("code", "print(1)");
+        approvals.decide(a, first.id(), new DecisionRequest(true, "policy"));
+        assertThat(code("print(1)", "a")).isEmpty();
+        assertThat(code("print(2)", "a").orElseThrow().decision()).isNotDone();
+        assertThat(code("print(1)", "b").orElseThrow().decision()).isNotDone();
+    }
+
+    private Optional<Approvals.Pending> code(String code, String files) {
+        Ledger.Subject about = Ledger.Subject.sandbox(a.tenant(), "sb1", "ss1").withExec("ex1");
+        EffectivePolicy policy = fixture.policies.effective(agent, null);
+        Execs.Origin origin = new Execs.Origin("rn1", "python", code, files);
+        return approvals.exec(agent, policy, about, new Approvals.Command(REMOVE, "", origin));
+    }
+
     private static ExecRequest with(Map<String, String> env, @Nullable String input) {
         return new ExecRequest(
                 REMOVE.argv(),
@@ -141,7 +160,11 @@ final class ApprovalsTest {
         Ledger.Subject about = Ledger.Subject.sandbox(a.tenant(), "sb1", "ss1");
         Approvals.Pending own =
                 approvals
-                        .exec(a, fixture.policies.effective(a, null), about, REMOVE, "")
+                        .exec(
+                                a,
+                                fixture.policies.effective(a, null),
+                                about,
+                                new Approvals.Command(REMOVE, "", null))
                         .orElseThrow();
         refused(ErrorCode.POLICY_DENIED, () -> approvals.decide(a, own.id(), YES));
         approvals.decide(fixture.acting.actFor(admin, "a"), own.id(), YES);

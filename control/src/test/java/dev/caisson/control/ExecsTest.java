@@ -80,6 +80,32 @@ final class ExecsTest {
     }
 
     @Test
+    void aStartThatIsSettledIsDurable() {
+        String id = host.start(sandbox.id(), "sleep");
+        execs().settle(host.admin, id);
+        assertThat(host.memory.<Boolean>read(tx -> tx.find(Kind.EXEC, id).isPresent())).isTrue();
+        assertThat(host.types("exec.")).containsExactly("exec.started");
+        execs().kill(host.admin, id);
+        assertThat(host.types("exec.")).startsWith("exec.started").endsWith("exec.ended");
+    }
+
+    @Test
+    void aStartThatNobodySettlesIsDurableSoon() {
+        String id = host.start(sandbox.id(), "sleep");
+        await().until(() -> host.memory.read(tx -> tx.find(Kind.EXEC, id)).isPresent());
+        execs().kill(host.admin, id);
+    }
+
+    @Test
+    void aStartThatCannotBeWrittenIsKilled() {
+        String id = host.start(sandbox.id(), "sleep");
+        host.store.full(true);
+        Fixture.refused(ErrorCode.HOST_DISK_FULL, () -> execs().settle(host.admin, id));
+        host.store.full(false);
+        assertThat(end(id).state()).isEqualTo("ended");
+    }
+
+    @Test
     void saysNothingOfAnEndThatIsNotWritten() throws Exception {
         String id = execs().start(host.admin, sandbox.id(), stdin("later")).id();
         await().until(() -> host.exec(id) != null);

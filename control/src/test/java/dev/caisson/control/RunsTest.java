@@ -5,6 +5,7 @@ import static org.awaitility.Awaitility.await;
 
 import dev.caisson.api.ErrorCode;
 import dev.caisson.v1.InputFileJson;
+import dev.caisson.v1.OutputJson;
 import dev.caisson.v1.RunJson;
 import dev.caisson.v1.RunRequest;
 import dev.caisson.v1.StreamItem;
@@ -138,6 +139,35 @@ final class RunsTest {
                         }));
         RunJson last = end(start(run("print()", "python", List.of(), List.of(), false)));
         assertThat(Objects.requireNonNull(last.result()).stdout().data()).isEqualTo("second");
+    }
+
+    @Test
+    void aListHoldsNoOutput() {
+        String id = start(argv("echo", "hi"));
+        end(id);
+        RunJson listed = runs().list(host.admin, Listing.FIRST).items().getFirst();
+        assertThat(listed.id()).isEqualTo(id);
+        OutputJson stdout = Objects.requireNonNull(listed.result()).stdout();
+        assertThat(stdout).isEqualTo(new OutputJson("text", "", 3, true, 3));
+        assertThat(Objects.requireNonNull(listed.result()).limitsHit()).isEmpty();
+        RunJson found = runs().find(host.admin, id);
+        assertThat(Objects.requireNonNull(found.result()).stdout().data()).isEqualTo("hi\n");
+        runs().delete(host.admin, id);
+        assertThat(host.memory.<Boolean>read(tx -> tx.find(Kind.RESULT, id).isEmpty())).isTrue();
+    }
+
+    @Test
+    void sendsCallersToTheServerThatHasIt() {
+        String id = start(argv("echo", "hi"));
+        end(id);
+        host.memory.write(tx -> {
+            Row row = tx.find(Kind.RUN, id).orElseThrow();
+            return tx.update(Kind.RUN, Rows.withNode(row, "another"));
+        });
+        assertThat(runs().find(host.admin, id).state()).isEqualTo("ended");
+        assertThat(end(id).state()).isEqualTo("ended");
+        Fixture.refused(ErrorCode.WRONG_SERVER, () -> runs().delete(host.admin, id));
+        Fixture.refused(ErrorCode.WRONG_SERVER, () -> runs().open(host.admin, id, "x"));
     }
 
     @Test

@@ -159,13 +159,13 @@ class AgentClientFuzzTest {
     @MethodSource("afterWelcome")
     @FuzzTest
     void endsEveryStreamWhateverComesAfterTheWelcome(byte[] bytes) throws Exception {
-        endsEverything(joined(WELCOME, bytes));
+        endsEverything(joined(WELCOME, bytes), WELCOME.length);
     }
 
     @MethodSource("first")
     @FuzzTest
     void endsEveryStreamWhateverComesFirst(byte[] bytes) throws Exception {
-        endsEverything(bytes);
+        endsEverything(bytes, 0);
     }
 
     @MethodSource("afterWelcome")
@@ -182,8 +182,8 @@ class AgentClientFuzzTest {
                 .isInstanceOf(IOException.class);
     }
 
-    private static void endsEverything(byte[] script) throws Exception {
-        ScriptedChannel channel = new ScriptedChannel(script);
+    private static void endsEverything(byte[] script, int prelude) throws Exception {
+        ScriptedChannel channel = new ScriptedChannel(script, prelude);
         OneConnection owner = new OneConnection(channel);
         try (AgentClient client = AgentClient.open(owner, "fuzz", 1, 0)) {
             ExecStream exec =
@@ -198,9 +198,15 @@ class AgentClientFuzzTest {
                             new ExecStream.Observer() {});
             exec.begin();
             Transfers transfers = new Transfers(client);
-            Future<Integer> read = reading(transfers);
-            CompletableFuture<Transfers.Listing> listing =
-                    transfers.list(ByteString.copyFromUtf8("/work"), "work", true, 1000);
+            CompletableFuture<Boolean> opened = new CompletableFuture<>();
+            Future<Integer> read = reading(transfers, opened);
+            if (prelude > 0) {
+                end(opened);
+            } else {
+                channel.play(); // nothing is opened before the agent's welcome
+                end(opened);
+            }
+            Future<Transfers.Listing> listing = listing(transfers);
             channel.play();
             owner.broken.get(20, TimeUnit.SECONDS);
             end(exec.end());
@@ -212,20 +218,30 @@ class AgentClientFuzzTest {
         }
     }
 
+    private static Future<Transfers.Listing> listing(Transfers transfers) {
+        try {
+            return transfers.list(ByteString.copyFromUtf8("/work"), "work", true, 1000);
+        } catch (CaissonException e) {
+            return CompletableFuture.failedFuture(e);
+        }
+    }
+
     /** Reads a file to its end on a thread of its own. */
-    private static Future<Integer> reading(Transfers transfers) {
-        Transfers.Get get = transfers.get(ByteString.copyFromUtf8("/work/a"), "a", 0, 1 << 16);
+    private static Future<Integer> reading(Transfers transfers, CompletableFuture<Boolean> opened) {
         CompletableFuture<Integer> size = new CompletableFuture<>();
         Thread.ofVirtual()
                 .name("fuzz-get")
                 .start(() -> {
                     int bytes = 0;
-                    try (get) {
+                    try (Transfers.Get get =
+                            transfers.get(ByteString.copyFromUtf8("/work/a"), "a", 0, 1 << 16)) {
+                        opened.complete(true);
                         for (ByteString data = get.next(); !data.isEmpty(); data = get.next()) {
                             bytes += data.size();
                         }
                         size.complete(bytes);
                     } catch (CaissonException e) {
+                        opened.completeExceptionally(e);
                         size.completeExceptionally(e);
                     }
                 });

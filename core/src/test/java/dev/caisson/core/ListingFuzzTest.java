@@ -90,7 +90,7 @@ class ListingFuzzTest {
 
     private static List<ResultFile> collect(List<FileEntry> entries, HostFolder host)
             throws IOException {
-        AgentClient.Owner owner = epoch -> new DataLink(new ScriptedChannel(new byte[0]), null);
+        AgentClient.Owner owner = epoch -> new DataLink(new ScriptedChannel(new byte[0], 0), null);
         AgentClient gone = AgentClient.open(owner, "fuzz-listing", 1, 0);
         gone.close();
         return new Collector(

@@ -15,9 +15,17 @@ final class ScriptedChannel extends SocketChannel {
     private final ByteBuffer script;
     private final CountDownLatch begun = new CountDownLatch(1);
 
-    ScriptedChannel(byte[] script) {
+    private final int prelude;
+
+    /**
+     * One with a script.
+     *
+     * @param prelude bytes of it that are there before {@link #play}
+     */
+    ScriptedChannel(byte[] script, int prelude) {
         super(SelectorProvider.provider());
         this.script = ByteBuffer.wrap(script);
+        this.prelude = prelude;
     }
 
     void play() {
@@ -26,6 +34,9 @@ final class ScriptedChannel extends SocketChannel {
 
     @Override
     public int read(ByteBuffer target) {
+        if (script.position() < prelude) {
+            return give(target, prelude - script.position());
+        }
         try {
             begun.await();
         } catch (InterruptedException e) {
@@ -35,7 +46,11 @@ final class ScriptedChannel extends SocketChannel {
         if (!script.hasRemaining() || !isOpen()) {
             return -1;
         }
-        int size = Math.min(target.remaining(), script.remaining());
+        return give(target, script.remaining());
+    }
+
+    private int give(ByteBuffer target, int most) {
+        int size = Math.min(target.remaining(), most);
         target.put(script.slice(script.position(), size));
         script.position(script.position() + size);
         return size;

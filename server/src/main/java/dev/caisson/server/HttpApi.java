@@ -93,7 +93,8 @@ public final class HttpApi implements AutoCloseable {
         this.ports =
                 settings.ports() == null
                         ? null
-                        : new PortsProxy(control.ports(), settings.ports(), metrics);
+                        : new PortsProxy(
+                                control.ports(), settings.ports(), settings.tls(), metrics);
         this.sweeper =
                 Executors.newSingleThreadScheduledExecutor(
                         Thread.ofPlatform().daemon().name("http-sweeper").factory());

@@ -6,9 +6,14 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
+import javax.net.ssl.SSLSocket;
+import javax.net.ssl.SSLSocketFactory;
+import org.eclipse.jetty.util.ssl.SslContextFactory;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -21,18 +26,29 @@ final class PortsProxy implements AutoCloseable {
     private static final int BACKLOG = 512;
     private static final int MOST = 4_000;
     private static final Duration STALLED = Duration.ofSeconds(60);
+    private static final Duration HANDSHAKE = Duration.ofSeconds(10);
 
     private final PortService ports;
     private final PortsSettings settings;
     private final Metrics metrics;
     private final ServerSocket listener;
+    private final SslContextFactory.@Nullable Server tls;
+    private final Runnable certificates;
     private final Semaphore room = new Semaphore(MOST);
     private final Set<ProxyConnection> connections = ConcurrentHashMap.newKeySet();
 
-    PortsProxy(PortService ports, PortsSettings settings, Metrics metrics) {
+    /** Those that are not yet secure, with when they came. */
+    private final Map<Socket, Long> shaking = new ConcurrentHashMap<>();
+
+    /** One that speaks TLS where the API does, with the same certificate. */
+    PortsProxy(
+            PortService ports, PortsSettings settings, @Nullable ServerTls files, Metrics metrics) {
         this.ports = ports;
         this.settings = settings;
         this.metrics = metrics;
+        this.tls = files == null ? null : Certificates.factory(files);
+        this.certificates =
+                files == null || tls == null ? () -> {} : Certificates.reloader(files, tls);
         try {
             this.listener = new ServerSocket();
         } catch (IOException e) {
@@ -40,7 +56,10 @@ final class PortsProxy implements AutoCloseable {
         }
     }
 
-    void start() throws IOException {
+    void start() throws Exception {
+        if (tls != null) {
+            tls.start();
+        }
         listener.bind(settings.address(), BACKLOG);
         Thread.ofPlatform().daemon().name("ports-accept").start(this::accept);
     }
@@ -66,10 +85,36 @@ final class PortsProxy implements AutoCloseable {
         }
     }
 
+    /** The same with TLS where that is spoken; its handshake has a deadline. */
+    private Socket secured(Socket socket) throws IOException {
+        if (tls == null) {
+            return socket;
+        }
+        SSLSocketFactory factory = tls.getSslContext().getSocketFactory();
+        SSLSocket secure = (SSLSocket) factory.createSocket(socket, null, true);
+        secure.setEnabledProtocols(new String[] {"TLSv1.3", "TLSv1.2"});
+        shaking.put(socket, System.nanoTime());
+        try {
+            secure.startHandshake();
+            return secure;
+        } finally {
+            shaking.remove(socket);
+        }
+    }
+
+    private static void close(Socket socket) {
+        try {
+            socket.close();
+        } catch (IOException e) {
+            // It is gone.
+        }
+    }
+
     private void serve(Socket socket) {
         try (socket) {
             socket.setTcpNoDelay(true);
-            ProxyConnection connection = new ProxyConnection(socket, ports, settings, metrics);
+            ProxyConnection connection =
+                    new ProxyConnection(socket, secured(socket), ports, settings, metrics);
             connections.add(connection);
             try {
                 connection.run();
@@ -89,6 +134,13 @@ final class PortsProxy implements AutoCloseable {
 
     /** Cuts clients that stopped taking bytes. */
     void sweep() {
+        certificates.run();
+        long now = System.nanoTime();
+        shaking.forEach((socket, since) -> {
+            if (now - since > HANDSHAKE.toNanos()) {
+                close(socket);
+            }
+        });
         for (ProxyConnection connection : connections) {
             if (connection.stalled(STALLED)) {
                 cut(connection);
@@ -116,5 +168,13 @@ final class PortsProxy implements AutoCloseable {
             LOG.atWarn().addKeyValue("cause", e.toString()).log("Listener does not close");
         }
         connections.forEach(PortsProxy::cut);
+        shaking.keySet().forEach(PortsProxy::close);
+        if (tls != null) {
+            try {
+                tls.stop();
+            } catch (Exception e) {
+                LOG.atWarn().addKeyValue("cause", e.toString()).log("TLS of ports does not stop");
+            }
+        }
     }
 }

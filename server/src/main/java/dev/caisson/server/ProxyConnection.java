@@ -18,6 +18,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import javax.net.ssl.SSLSocket;
 import org.eclipse.jetty.http.HttpVersion;
 import org.jspecify.annotations.Nullable;
 
@@ -34,6 +35,7 @@ final class ProxyConnection {
             Pattern.compile(
                     "([1-9][0-9]{0,4})-([a-z]{2}[a-z0-9]{20})\\.([a-z0-9.-]+)(:[0-9]{1,5})?");
 
+    private final Socket raw;
     private final Socket socket;
     private final PortService ports;
     private final PortsSettings settings;
@@ -43,8 +45,16 @@ final class ProxyConnection {
     private final OutputStream client;
     private volatile long writingSince;
 
-    ProxyConnection(Socket socket, PortService ports, PortsSettings settings, Metrics metrics)
+    /**
+     * A client's connection.
+     *
+     * @param raw what is closed to cut it, whoever is stuck in it
+     * @param socket what is spoken on: the same, or TLS on it
+     */
+    ProxyConnection(
+            Socket raw, Socket socket, PortService ports, PortsSettings settings, Metrics metrics)
             throws IOException {
+        this.raw = raw;
         this.socket = socket;
         this.ports = ports;
         this.settings = settings;
@@ -74,7 +84,7 @@ final class ProxyConnection {
     }
 
     void cut() throws IOException {
-        socket.close();
+        raw.close();
     }
 
     private boolean serveOne() throws IOException {
@@ -148,7 +158,7 @@ final class ProxyConnection {
         }
         OutputStream inside = tunnel.output();
         inside.write(
-                ProxyHeads.request(head, client, false, upgrades)
+                ProxyHeads.request(head, client, socket instanceof SSLSocket, upgrades)
                         .getBytes(StandardCharsets.ISO_8859_1));
         inside.flush();
         AtomicBoolean bodySent = new AtomicBoolean();

@@ -204,6 +204,45 @@ class OperationsTest {
     }
 
     @Test
+    void portsSpeakTlsAsTheApiDoes() throws Exception {
+        Path certificate = folder.resolve("ports.crt");
+        Path key = folder.resolve("ports.key");
+        KeyStore keys = pem(certificate, key);
+        PortsSettings ports =
+                new PortsSettings(
+                        new java.net.InetSocketAddress(
+                                java.net.InetAddress.getLoopbackAddress(), 0),
+                        "");
+        try (TestServer server =
+                        new TestServer(settings ->
+                                settings.withTls(new ServerTls(certificate, key))
+                                        .withPorts(ports));
+                HttpClient client = trusting(keys)) {
+            String where = "localhost:" + server.api.portsAddress().getPort();
+            HttpResponse<String> answer =
+                    client.send(
+                            HttpRequest.newBuilder(URI.create("https://" + where + "/")).build(),
+                            HttpResponse.BodyHandlers.ofString());
+            assertThat(answer.statusCode()).isBetween(400, 499);
+            assertThat(answer.body()).isNotEmpty();
+            try (java.net.Socket plain =
+                    new java.net.Socket(
+                            java.net.InetAddress.getLoopbackAddress(),
+                            server.api.portsAddress().getPort())) {
+                plain.setSoTimeout(20_000);
+                plain.getOutputStream()
+                        .write(
+                                "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+                                        .getBytes(StandardCharsets.UTF_8));
+                String told =
+                        new String(
+                                plain.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1);
+                assertThat(told).doesNotContain("HTTP/1.1");
+            }
+        }
+    }
+
+    @Test
     void cutsAHandshakeThatDrips() throws Exception {
         Path certificate = folder.resolve("drip.crt");
         Path key = folder.resolve("drip.key");

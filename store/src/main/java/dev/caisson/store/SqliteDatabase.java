@@ -29,9 +29,6 @@ final class SqliteDatabase implements Database {
     /** The log is cut to this after a checkpoint. */
     private static final int MAX_LOG_BYTES = 64 << 20;
 
-    /** Of 4 KiB; four times the default, so that fewer commits wait for the log to be moved. */
-    private static final int CHECKPOINT_PAGES = 4000;
-
     /** Less than this is a full disk, whatever the database says about its cause. */
     private static final long FULL_BYTES = 256 << 10;
 
@@ -112,8 +109,6 @@ final class SqliteDatabase implements Database {
             config.setJournalMode(SQLiteConfig.JournalMode.WAL);
             config.setSynchronous(synchronous);
             config.setJournalSizeLimit(MAX_LOG_BYTES);
-            config.setPragma(
-                    SQLiteConfig.Pragma.WAL_AUTOCHECKPOINT, Integer.toString(CHECKPOINT_PAGES));
             config.setTempStore(SQLiteConfig.TempStore.MEMORY);
         }
         SQLiteDataSource source = new SQLiteDataSource(config);

@@ -36,7 +36,11 @@ class IndexTest {
     }
 
     private List<String> plan(Query query) {
-        Conditions conditions = new Conditions(Kind.SANDBOX, query).newest(query);
+        return plan(Kind.SANDBOX, query);
+    }
+
+    private List<String> plan(Kind kind, Query query) {
+        Conditions conditions = new Conditions(kind, query).newest(query);
         return plan("SELECT * FROM item WHERE " + conditions.sql(), conditions.values());
     }
 
@@ -66,6 +70,26 @@ class IndexTest {
                                 .as("%s", query)
                                 .anyMatch(step -> step.contains("USING INDEX"))
                                 .noneMatch(step -> step.startsWith("SCAN")));
+    }
+
+    @Test
+    void whatIsAskedOfExecsHasAnIndexToo() {
+        Stream.of(
+                        Query.of("t1").withParent("sb1").withPage(PLACE, 10),
+                        Query.of("t1").withParent("sb1").withStates("running", "starting"),
+                        Query.of("t1"),
+                        Query.ALL.withDueBefore(Things.NOON))
+                .forEach(query ->
+                        assertThat(plan(Kind.EXEC, query))
+                                .as("%s", query)
+                                .anyMatch(step -> step.contains("USING INDEX item_"))
+                                .noneMatch(step -> step.startsWith("SCAN")));
+        assertThat(
+                        plan(
+                                "SELECT hour, SUM(execs) FROM usage WHERE hour >= ? AND hour < ?"
+                                        + " AND exec = '' AND sandbox = ? GROUP BY hour",
+                                List.of(0L, 1L, "sb1")))
+                .anyMatch(step -> step.contains("usage_sandbox"));
     }
 
     @Test
