@@ -8,6 +8,7 @@ use caisson_wire::agent::{ErrorKind, ExecStart, FilePut, UserInfo};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use std::collections::HashSet;
 
 const MAX_FILE: u64 = 1 << 20;
 const MAX_LINE: usize = 1024;
@@ -91,10 +92,10 @@ pub fn add(name: &[u8]) -> Result<UserInfo, Refusal> {
         let message = format!("the sandbox has a group or an unusable line for {}", shown(name));
         return Err(Refusal::new(ErrorKind::ErrorExists, message));
     }
-    let taken = |id: u32| {
-        users(&passwd).any(|user| user.uid == id || user.gid == id) || groups(&group).any(|(_, gid, _)| gid == id)
-    };
-    let id = (FIRST_ID..=LAST_ID).find(|id| !taken(*id));
+    // Once: root inside may have written any number of lines, and nothing else runs here meanwhile.
+    let mut taken: HashSet<u32> = users(&passwd).flat_map(|user| [user.uid, user.gid]).collect();
+    taken.extend(groups(&group).map(|(_, gid, _)| gid));
+    let id = (FIRST_ID..=LAST_ID).find(|id| !taken.contains(id));
     let id = id.ok_or_else(|| Refusal::new(ErrorKind::ErrorLimit, "the sandbox has no uid left"))?;
     let shell = if SafePath::parse(b"/usr/bin/bash")?.open(OFlags::PATH).is_ok() { "/bin/bash" } else { "/bin/sh" };
     let home = [b"/home/", name].concat();

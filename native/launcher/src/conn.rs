@@ -44,14 +44,18 @@ impl Conn {
     /// Takes over a connected socket.
     pub fn new(socket: OwnedFd) -> io::Result<Self> {
         let uid = rustix::net::sockopt::socket_peercred(&socket)?.uid.as_raw();
+        crate::sys::refuse_descriptors(&socket);
         Ok(Self { socket, uid, stage: Stage::New, reader: FrameReader::new(MAX_LAUNCHER_FRAME), out: Vec::new() })
     }
 
     /// The next request. Before `Hello` not a byte more than that frame is taken: what follows may be for an agent.
-    pub fn read(&mut self) -> Read {
+    ///
+    /// `receive`: false: only what was received before.
+    pub fn read(&mut self, receive: bool) -> Read {
         loop {
             match self.reader.next_frame::<Request>() {
                 Ok(Some(request)) => return Read::Request(Box::new(request)),
+                Ok(None) if !receive => return Read::Later,
                 Ok(None) => {}
                 Err(e) => return Read::End(Some(e)),
             }

@@ -439,22 +439,25 @@ pub struct Stock {
 impl Stock {
     /// Where images are needed, starts the thread; the first ones are of `shape`.
     pub fn start(state: &Path, shape: Shape) -> Result<Self> {
-        Self::start_with(state, shape, Projects::open(state)?)
+        Self::start_with(state, shape, Projects::open(state)?, true)
     }
 
     /// Goes on with the folders of the launcher before.
     pub fn resume(state: &Path, shape: Shape, legacy: &mut Legacy) -> Result<Self> {
-        Self::start_with(state, shape, Projects::resume(legacy)?)
+        // A full disk or a missing tool is no reason to let the sandboxes go: the next one is told.
+        Self::start_with(state, shape, Projects::resume(legacy)?, false)
     }
 
-    fn start_with(state: &Path, shape: Shape, projects: Option<Projects>) -> Result<Self> {
+    fn start_with(state: &Path, shape: Shape, projects: Option<Projects>, first: bool) -> Result<Self> {
         let maker = Maker::new(state)?;
         let (give, ready) = sync_channel(STOCK - 1);
         let (wanted, shapes) = channel();
         let mut thread = None;
         if projects.is_none() {
             // So that a missing tool or module is said at the start, not at the first sandbox.
-            let _ = give.send(maker.make(shape)?);
+            if first {
+                let _ = give.send(maker.make(shape)?);
+            }
             let own = Maker::new(state)?;
             let fill = std::thread::Builder::new()
                 .name("disk-stock".into())

@@ -9,11 +9,10 @@ use crate::volume::Attached;
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-const QUEUE: usize = 64;
 /// How long cgroup folders may refuse before they are given up as stuck.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -43,7 +42,7 @@ pub struct Cleared {
 
 /// The thread's handle.
 pub struct Janitor {
-    queue: SyncSender<Leftover>,
+    queue: Sender<Leftover>,
     cleared: Receiver<Cleared>,
     thread: JoinHandle<()>,
     /// Readable when something was cleared.
@@ -53,7 +52,7 @@ pub struct Janitor {
 impl Janitor {
     /// Starts the thread.
     pub fn start(cgroups: Arc<Cgroups>) -> Result<Self> {
-        let (queue, leftovers) = sync_channel(QUEUE);
+        let (queue, leftovers) = channel();
         let (report, cleared) = channel();
         let bell =
             Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).doing(|| "make an eventfd".into())?);
@@ -65,7 +64,7 @@ impl Janitor {
         Ok(Self { queue, cleared, thread, bell })
     }
 
-    /// Hands over; blocks while the queue is full.
+    /// Hands over. No more than there are id ranges wait: one that is not cleared keeps its range.
     pub fn clear(&self, leftover: Leftover) {
         let _ = self.queue.send(leftover);
     }

@@ -140,6 +140,11 @@ impl Server {
     }
 
     pub(crate) fn renew(&mut self, asker: Asker, uid: u32, renew: &wire::Renew) -> Result<()> {
+        for (name, millis) in [("lease_millis", renew.lease_millis), ("max_life_millis", renew.max_life_millis)] {
+            if millis > 0 {
+                request::millis(name, millis)?;
+            }
+        }
         let sandbox = find_for(&mut self.sandboxes, &renew.sandbox, uid)?;
         let after = |millis| Instant::now().checked_add(Duration::from_millis(millis));
         let (mut lease, mut max_life) = (sandbox.lease(), sandbox.max_life());
@@ -224,6 +229,7 @@ impl Server {
         let disk = disk.map_or_else(|| self.parts.stock.take(&wanted), Ok)?;
         sandbox.go(&self.parts.cgroups, disk, volumes)?;
         if let Some(life) = &sandbox.life {
+            sys::refuse_descriptors(life);
             add(&self.epoll, &mut self.sources, &mut self.next_token, life.as_fd(), Source::Life(id.into()))?;
         }
         Ok(())

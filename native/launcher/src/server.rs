@@ -24,6 +24,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const MAX_CONNECTIONS: usize = 4096;
+/// Requests of one connection before the others have their turn.
+const REQUESTS_IN_TURN: usize = 64;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
@@ -294,9 +296,10 @@ impl Server {
             self.want_output(token);
         }
         if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP) {
-            loop {
+            // The others take their turns: what is left on the socket brings this one back.
+            for handled in 0.. {
                 let Some(conn) = self.conns.get_mut(&token) else { return };
-                match conn.read() {
+                match conn.read(handled < REQUESTS_IN_TURN) {
                     Read::Later => break,
                     Read::Request(request) => self.handle(token, *request),
                     Read::End(error) => {

@@ -337,6 +337,23 @@ pub fn send_packet(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>])
     Ok(())
 }
 
+/// Lets nobody pass descriptors over this socket, where the kernel can (6.16): the last reference of a descriptor is
+/// closed by whoever receives it, and a TCP socket may linger for as long as its sender likes.
+pub fn refuse_descriptors(socket: &OwnedFd) {
+    const SO_PASSRIGHTS: libc::c_int = 83;
+    let off: libc::c_int = 0;
+    // SAFETY: the option's value is an int, which lives until the call returns. An older kernel refuses it.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_PASSRIGHTS,
+            (&raw const off).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+}
+
 /// Receives one packet with descriptors; 0 bytes mean that the peer is gone.
 pub fn receive_packet(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};

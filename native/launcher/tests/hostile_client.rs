@@ -212,3 +212,85 @@ fn one_id_is_one_sandbox() {
     let gone = error(client.call(request::Body::Destroy(wire::Destroy { sandbox: id })));
     assert_eq!(gone.kind(), wire::ErrorKind::ErrorNotFound);
 }
+
+/// A TCP connection whose close waits: nobody reads what is in it.
+fn lingering() -> (std::net::TcpStream, std::net::TcpStream) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut here = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (there, _) = listener.accept().unwrap();
+    here.set_nonblocking(true).unwrap();
+    while here.write(&[0; 4096]).is_ok() {}
+    here.set_nonblocking(false).unwrap();
+    rustix::net::sockopt::set_socket_linger(&here, Some(Duration::from_secs(15))).unwrap();
+    (here, there)
+}
+
+#[test]
+fn a_descriptor_that_is_passed_does_not_hold_the_launcher_up() {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    use std::os::fd::AsFd;
+    let name = "a_descriptor_that_is_passed_does_not_hold_the_launcher_up";
+    if skipped(name) {
+        return;
+    }
+    let (here, there) = lingering();
+    let begun = std::time::Instant::now();
+    drop(here.try_clone().unwrap());
+    assert!(begun.elapsed() < Duration::from_secs(5), "control: only the last close waits");
+    let launcher = Launcher::start();
+    let client = launcher.client();
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let passed = [here.as_fd()];
+    assert!(control.push(SendAncillaryMessage::ScmRights(&passed)));
+    let sent = sendmsg(&client.stream, &[std::io::IoSlice::new(&[0])], &mut control, SendFlags::NOSIGNAL);
+    if sent.is_ok() {
+        eprintln!("SKIPPED {name}: this kernel lets nobody refuse descriptors (Linux 6.16 does)");
+        return;
+    }
+    // Its own last close waits, on this thread alone.
+    let closing = std::thread::spawn(move || drop(here));
+    let begun = std::time::Instant::now();
+    serves(&launcher);
+    assert!(begun.elapsed() < Duration::from_secs(10), "it was served after {:?}", begun.elapsed());
+    drop(there);
+    closing.join().unwrap();
+}
+
+#[test]
+fn a_client_that_asks_without_end_leaves_turns_to_others() {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    if skipped("a_client_that_asks_without_end_leaves_turns_to_others") {
+        return;
+    }
+    let launcher = Launcher::start();
+    let (stop, asked) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let greedy = launcher.client();
+        let mut answers = greedy.stream.try_clone().unwrap();
+        let mut questions = greedy.stream.try_clone().unwrap();
+        let mut frame = Vec::new();
+        let observe = wire::Observe { sandbox: "nobody".into() };
+        caisson_wire::encode_frame(&wire::Request { id: 9, body: Some(request::Body::Observe(observe)) }, &mut frame);
+        let many = frame.repeat(500);
+        scope.spawn(move || {
+            let mut buffer = vec![0; 1 << 16];
+            while answers.read(&mut buffer).is_ok_and(|read| read > 0) {}
+        });
+        let (stop, asked) = (&stop, &asked);
+        scope.spawn(move || {
+            while !stop.load(Ordering::Relaxed) && questions.write_all(&many).is_ok() {
+                asked.fetch_add(500, Ordering::Relaxed);
+            }
+            let _ = questions.shutdown(std::net::Shutdown::Both);
+        });
+        while asked.load(Ordering::Relaxed) < 10_000 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let begun = std::time::Instant::now();
+        serves(&launcher);
+        let took = begun.elapsed();
+        stop.store(true, Ordering::Relaxed);
+        assert!(took < Duration::from_secs(10), "it was served after {took:?}");
+    });
+}

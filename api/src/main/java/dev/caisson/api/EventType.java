@@ -82,6 +82,7 @@ public enum EventType {
     QUOTA_EXCEEDED("quota.exceeded"),
     /** A port of a sandbox is served. */
     PORT_OPENED("port.opened"),
+    PORT_CLOSED("port.closed"),
     /** The result of a run was deleted after its time. */
     RUN_EXPIRED("run.expired"),
     /** A server took over a command that an earlier one started. */

@@ -141,16 +141,19 @@ class SocketTest {
 
     @Test
     void aTunnelThatBreaksIsNoEndOfFile() throws IOException {
+        CountDownLatch read = new CountDownLatch(1);
         server.on(
                 TCP,
                 (request, reply) -> {
                     reply.upgrade();
                     reply.frame(2, bytes("x"));
+                    await(read);
                     reply.cut();
                 });
 
         try (Tunnel tunnel = caisson.sandbox(Forms.SB).dial(80)) {
             assertThat(tunnel.input().read()).isEqualTo('x');
+            read.countDown();
             assertThatThrownBy(() -> tunnel.input().read()).isInstanceOf(IOException.class);
         }
     }

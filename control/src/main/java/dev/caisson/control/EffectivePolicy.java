@@ -160,6 +160,13 @@ record EffectivePolicy(
                 given.onOutputLimit() == null
                         ? defaultLimits.onOutputLimit()
                         : given.onOutputLimit();
+        String hardest = maxLimits.onOutputLimit();
+        if (hardest != null && !hardest.equals(onOutput)) {
+            if (given.onOutputLimit() != null && hardest.equals("kill")) {
+                throw denied("limits.onOutputLimit", given.onOutputLimit(), hardest);
+            }
+            onOutput = hardest.equals("kill") || onOutput == null ? hardest : onOutput;
+        }
         return onOutput == null ? limits : limits.withOnOutputLimit(onOutputLimit(onOutput));
     }
 

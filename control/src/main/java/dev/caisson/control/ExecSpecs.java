@@ -8,8 +8,11 @@ import dev.caisson.api.Limits;
 import dev.caisson.api.PtySize;
 import dev.caisson.api.User;
 import dev.caisson.v1.ExecRequest;
+import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.PtyJson;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,10 +21,30 @@ import org.jspecify.annotations.Nullable;
 
 /** What a command is, of what is asked and of its sandbox. */
 final class ExecSpecs {
+    private static final int MAX_COMMAND = 128 << 10;
+    private static final int MAX_ENV = 512 << 10;
+
+    /** Characters of a command in an event. */
+    private static final int SHOWN = 4000;
+
     private ExecSpecs() {}
 
     /** Of a request, with what the sandbox has where the request says nothing. */
-    static ExecSpec spec(ExecRequest request, Box box) {
+    static ExecSpec spec(ExecRequest request, Box box, EffectivePolicy policy) {
+        checkSize(request);
+        // What a sandbox may not ask for, a command in it may not either.
+        policy.limits(
+                new LimitsJson(
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        request.timeoutMillis(),
+                        request.outputBytes(),
+                        request.onOutputLimit(),
+                        null));
         Limits limits = limits(box);
         ExecSpec spec =
                 ExecSpec.of(argv(request))
@@ -60,6 +83,51 @@ final class ExecSpecs {
         return pty == null
                 ? spec
                 : spec.withPty(new PtySize(pty.rows(), pty.cols())).withStdin(true);
+    }
+
+    /** The command is kept; and a larger one of both the agent takes for nonsense. */
+    private static void checkSize(ExecRequest request) {
+        long command = length(request.command()) + length(request.cwd());
+        for (String argument : request.argv()) {
+            command += length(argument) + Long.BYTES;
+        }
+        long env = 0;
+        for (Map.Entry<String, String> variable : request.env().entrySet()) {
+            env += length(variable.getKey()) + length(variable.getValue()) + Long.BYTES;
+        }
+        if (command > MAX_COMMAND || env > MAX_ENV) {
+            throw CaissonException.of(
+                            ErrorCode.TOO_LARGE,
+                            "A command has at most "
+                                    + (MAX_COMMAND >> 10)
+                                    + " KiB, its environment "
+                                    + (MAX_ENV >> 10)
+                                    + ".")
+                    .withRemedy("Put the rest into a file, or into standard input.");
+        }
+    }
+
+    private static long length(@Nullable String text) {
+        return text == null ? 0 : text.getBytes(StandardCharsets.UTF_8).length;
+    }
+
+    /** A command for an event: its beginning, where it is long. */
+    static List<String> shown(List<String> argv) {
+        List<String> shown = new ArrayList<>();
+        int left = SHOWN;
+        for (String argument : argv) {
+            if (argument.length() > left) {
+                shown.add(argument.substring(0, left) + "…");
+                return shown;
+            }
+            shown.add(argument);
+            left -= argument.length() + 1;
+            if (left <= 0) {
+                shown.add("…");
+                return shown;
+            }
+        }
+        return shown;
     }
 
     private static Map<String, String> env(ExecRequest request, Box box) {

@@ -77,13 +77,13 @@ final class Execs implements ExecService {
     RunningExec begin(Caller caller, String sandbox, ExecRequest request, @Nullable Origin origin) {
         try (Uses.Use use = uses.of(caller, sandbox)) {
             Box box = use.box();
-            ExecSpec spec = ExecSpecs.spec(request, box);
+            EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
+            ExecSpec spec = ExecSpecs.spec(request, box, policy);
             ExecDoc doc = document(caller, box, request, spec);
             if (origin != null) {
                 doc.run = origin.run();
                 doc.language = origin.language();
             }
-            EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
             RunningExec exec = new RunningExec(parts, box, doc, log(doc), place(caller));
             adopt(exec);
             Room held = Room.detached();
@@ -151,7 +151,7 @@ final class Execs implements ExecService {
         return new OutputLog(
                 folder(doc.sandbox),
                 doc.id,
-                2 * doc.outputLimit + (64 << 10),
+                Captures.headBytes(doc.outputLimit),
                 parts.config().logPerExec().bytes());
     }
 
@@ -198,6 +198,9 @@ final class Execs implements ExecService {
             feed(hosted, request);
         } catch (CaissonException e) {
             exec.failed(e);
+            throw e;
+        } catch (RuntimeException e) {
+            exec.failed(CaissonException.of(ErrorCode.INTERNAL, "It could not be started.", e));
             throw e;
         }
     }
@@ -262,7 +265,7 @@ final class Execs implements ExecService {
         try {
             launch(caller, exec, spec, request);
         } catch (CaissonException e) {
-            exec.failed(e);
+            exec.failed(e); // if launch has not
         }
     }
 
@@ -333,7 +336,7 @@ final class Execs implements ExecService {
                 OutputLog.recover(
                         folder(doc.sandbox),
                         doc.id,
-                        2 * doc.outputLimit + (64 << 10),
+                        Captures.headBytes(doc.outputLimit),
                         parts.config().logPerExec().bytes());
         log.complete();
         return log;
@@ -430,9 +433,10 @@ final class Execs implements ExecService {
         RunningExec here = known.running();
         OutputLog log = here == null ? logOf(doc) : here.log;
         Streamer streamer = new Streamer(doc.sandbox, doc.id, doc.run, null, follower);
-        for (OutputRecord record : log.records()) {
+        log.visit(record -> {
             streamer.record(record);
-        }
+            return true;
+        });
         if (doc.over()) {
             streamer.finish(log.totals(), now());
             streamer.exit(told(doc, here), now());
@@ -576,7 +580,7 @@ final class Execs implements ExecService {
         return OutputLog.recover(
                 folder(doc.sandbox),
                 doc.id,
-                2 * doc.outputLimit + (64 << 10),
+                Captures.headBytes(doc.outputLimit),
                 parts.config().logPerExec().bytes());
     }
 }

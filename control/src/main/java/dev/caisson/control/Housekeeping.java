@@ -1,6 +1,7 @@
 package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
+import dev.caisson.api.EndReason;
 import dev.caisson.core.Engine;
 import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.Ids;
@@ -10,9 +11,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -23,12 +26,20 @@ final class Housekeeping {
     private static final int AT_ONCE = 500;
     private static final long MINUTE = 60;
 
+    /** Less between two looks is no work of anybody. */
+    private static final long IDLE_CPU_MILLIS = 10;
+
     private final Parts parts;
     private final Runs runs;
+    private final BiConsumer<Box, EndReason> ender;
 
-    Housekeeping(Parts parts, Runs runs) {
+    /** CPU time of each sandbox at the last look; of the thread that meters. */
+    private final Map<String, Long> cpuMillis = new HashMap<>();
+
+    Housekeeping(Parts parts, Runs runs, BiConsumer<Box, EndReason> ender) {
         this.parts = parts;
         this.runs = runs;
+        this.ender = ender;
     }
 
     void start() {
@@ -85,6 +96,7 @@ final class Housekeeping {
     }
 
     void meter() {
+        List<Box> busy = new ArrayList<>();
         for (Engine engine : parts.engines().engines()) {
             Map<String, EngineSandbox.Observation> seen = engine.observeAll();
             seen.forEach((id, observation) ->
@@ -95,9 +107,33 @@ final class Housekeeping {
                                 if (tracker != null) {
                                     tracker.observed(observation);
                                 }
+                                long cpu = observation.usage().cpu().toMillis();
+                                Long before = cpuMillis.put(id, cpu);
+                                if (before != null && cpu - before > IDLE_CPU_MILLIS) {
+                                    busy.add(box);
+                                }
                             }));
         }
+        cpuMillis.keySet().removeIf(id -> parts.boxes().of(id).isEmpty());
         parts.meter().flush();
+        stopSpenders(busy);
+    }
+
+    /** Ends what goes on using CPU time of which its tenant has none left in this hour. */
+    private void stopSpenders(List<Box> busy) {
+        Map<String, Boolean> spent = new HashMap<>();
+        for (Box box : busy) {
+            if (spent.computeIfAbsent(box.tenant, parts.quotas()::cpuSpent)) {
+                try {
+                    ender.accept(box, EndReason.QUOTA);
+                } catch (CaissonException e) {
+                    LOG.atWarn()
+                            .addKeyValue("sandbox", box.id)
+                            .addKeyValue("cause", e.message())
+                            .log("a sandbox over its quota could not be ended, trying again");
+                }
+            }
+        }
     }
 
     void forget() {

@@ -10,7 +10,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.TreeMap;
@@ -29,6 +28,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class OutputLog {
     static final int SMALL = 32 << 10;
+
+    /** Of a segment in memory; more than a record has. */
+    private static final int PART = 2 << 20;
 
     private static final int TAIL_SEGMENTS = 4;
 
@@ -106,17 +108,43 @@ final class OutputLog {
 
     private void readPosition() throws IOException {
         for (int number : List.copyOf(segments.keySet())) {
-            ByteBuffer content = ByteBuffer.wrap(Files.readAllBytes(file(number)));
-            OutputRecord record = OutputRecord.next(content);
-            while (record != null) {
-                account(record);
-                record = OutputRecord.next(content);
-            }
-            if (content.hasRemaining()) {
-                try (FileChannel cut = FileChannel.open(file(number), StandardOpenOption.WRITE)) {
-                    cut.truncate(content.position());
+            try (FileChannel segment =
+                    FileChannel.open(
+                            file(number), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+                long whole = whole(segment);
+                if (whole < segment.size()) {
+                    segment.truncate(whole);
+                    segments.put(number, whole);
                 }
-                segments.put(number, (long) content.position());
+            }
+        }
+    }
+
+    /** Accounts for the records of a segment, a part of it in memory at a time; their length. */
+    private long whole(FileChannel segment) throws IOException {
+        ByteBuffer part = ByteBuffer.allocate(PART);
+        long at = 0;
+        while (true) {
+            part.clear();
+            read(segment, part, at);
+            part.flip();
+            for (OutputRecord record = OutputRecord.next(part);
+                    record != null;
+                    record = OutputRecord.next(part)) {
+                account(record);
+            }
+            if (part.position() == 0) {
+                return at;
+            }
+            at += part.position();
+        }
+    }
+
+    private static void read(FileChannel from, ByteBuffer target, long position)
+            throws IOException {
+        while (target.hasRemaining()) {
+            if (from.read(target, position + target.position()) < 0) {
+                return;
             }
         }
     }
@@ -446,11 +474,7 @@ final class OutputLog {
             }
             ByteBuffer bytes = ByteBuffer.allocate((int) Math.min(length, 512 << 10));
             try (FileChannel from = FileChannel.open(file(segment), StandardOpenOption.READ)) {
-                while (bytes.hasRemaining()) {
-                    if (from.read(bytes, position + bytes.position()) < 0) {
-                        break;
-                    }
-                }
+                read(from, bytes, position);
             }
             position += bytes.position();
             append(Arrays.copyOf(bytes.array(), bytes.position()));
@@ -465,18 +489,23 @@ final class OutputLog {
         }
     }
 
-    /** All records that are kept now. */
-    List<OutputRecord> records() {
-        List<OutputRecord> all = new ArrayList<>();
+    /** Told one record after the other. */
+    interface Visitor {
+        /** Whether to go on. */
+        boolean visit(OutputRecord record) throws IOException;
+    }
+
+    /** Goes through what is kept now; little of it is in memory at a time. */
+    void visit(Visitor visitor) throws IOException {
         Reader reader = reader();
         try {
-            for (OutputRecord record = reader.next(0); record != null; record = reader.next(0)) {
-                all.add(record);
+            OutputRecord record = reader.next(0);
+            while (record != null && visitor.visit(record)) {
+                record = reader.next(0);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-        return all;
     }
 
     private static CaissonException failure(String exec, IOException e) {

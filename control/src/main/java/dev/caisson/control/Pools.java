@@ -34,6 +34,11 @@ import org.slf4j.LoggerFactory;
 final class Pools implements PoolService {
     private static final Logger LOG = LoggerFactory.getLogger(Pools.class);
     private static final int MAX_SIZE = 1000;
+
+    /** Without a claim for so long a pool is filled again; at once below this part of its size. */
+    private static final long QUIET_MILLIS = 50;
+
+    private static final int FEW = 4;
     private static final long RETRY_MILLIS = 2000;
 
     private final Parts parts;
@@ -49,6 +54,10 @@ final class Pools implements PoolService {
         final AtomicLong claimed = new AtomicLong();
         final AtomicLong missed = new AtomicLong();
         final AtomicBoolean filling = new AtomicBoolean();
+
+        /** Whether somebody looks again after a while. */
+        final AtomicBoolean waiting = new AtomicBoolean();
+
         final Set<String> watched = ConcurrentHashMap.newKeySet();
         volatile boolean closed;
 
@@ -86,7 +95,7 @@ final class Pools implements PoolService {
         for (Pool pool : pools.values()) {
             if (fits(pool.doc, caller, asked, order)) {
                 Optional<Box> claimed = claim(pool, caller, order);
-                fill(pool);
+                refill(pool);
                 if (claimed.isPresent()) {
                     return claimed;
                 }
@@ -237,6 +246,29 @@ final class Pools implements PoolService {
     }
 
     // ---- filling
+
+    /**
+     * Filling costs as much as a cold start, so it waits until nobody has claimed for a while,
+     * unless few are left.
+     */
+    private void refill(Pool pool) {
+        if (pool.ready.size() <= pool.doc.size / FEW) {
+            fill(pool);
+        } else if (pool.waiting.compareAndSet(false, true)) {
+            long claimed = pool.claimed.get();
+            parts.later(
+                    QUIET_MILLIS,
+                    "caisson-pool-" + pool.doc.id,
+                    () -> {
+                        pool.waiting.set(false);
+                        if (pool.claimed.get() == claimed) {
+                            fill(pool);
+                        } else {
+                            refill(pool);
+                        }
+                    });
+        }
+    }
 
     private void fill(Pool pool) {
         if (pool.closed

@@ -158,7 +158,18 @@ final class Ports implements PortService {
                 throw CaissonException.of(
                         ErrorCode.NOT_FOUND, "The port " + port + " is not open.");
             }
-            lives.save(box, doc, tx -> {});
+            lives.save(
+                    box,
+                    doc,
+                    tx ->
+                            parts.ledger()
+                                    .event(
+                                            tx,
+                                            caller,
+                                            EventType.PORT_CLOSED,
+                                            doc.subject(),
+                                            "",
+                                            Map.of("port", (long) port)));
         } finally {
             box.lock.unlock();
         }
@@ -172,6 +183,16 @@ final class Ports implements PortService {
     public Tunnel dial(Caller caller, String sandbox, int port) {
         Access.require(caller, "ports:write");
         Uses.Use use = uses.of(caller, sandbox);
+        try {
+            Box box = use.box();
+            EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
+            if (!box.doc().ports.containsKey(Integer.toString(port(port)))) {
+                approve(caller, policy, box, port, "forward");
+            }
+        } catch (CaissonException e) {
+            use.close();
+            throw e;
+        }
         return connect(use, use.box(), port, "");
     }
 

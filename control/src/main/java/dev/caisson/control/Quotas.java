@@ -175,6 +175,20 @@ final class Quotas {
         return Duration.between(now, now.truncatedTo(ChronoUnit.HOURS).plus(1, ChronoUnit.HOURS));
     }
 
+    /** Whether the CPU time of the hour is used up; says so once a minute. */
+    boolean cpuSpent(String tenant) {
+        Long most = directory.quotas(tenant).cpuSecondsPerHour();
+        if (most == null) {
+            return false;
+        }
+        long seconds = hour(tenant).cpuMillis() / 1000;
+        if (seconds < most) {
+            return false;
+        }
+        tell(tenant, new Account.Refusal("cpuSecondsPerHour", 1, most, seconds, toNextHour()));
+        return true;
+    }
+
     private void requireHour(String tenant, QuotaJson quotas) {
         Long cpu = quotas.cpuSecondsPerHour();
         if (cpu != null) {

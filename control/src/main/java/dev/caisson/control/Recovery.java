@@ -61,9 +61,26 @@ final class Recovery {
             recover(row, Optional.ofNullable(living.remove(row.id())));
         }
         living.forEach(this::reap);
+        abandoned();
         disks();
         keptDisks();
         runs();
+    }
+
+    /** A session that sandboxes were to end with was one of the server before. */
+    private void abandoned() {
+        for (Box box : parts.boxes().all()) {
+            if (box.doc().owned && !box.doc().over()) {
+                try {
+                    lives.end(box, EndReason.OWNER_GONE, null);
+                } catch (CaissonException e) {
+                    LOG.atWarn()
+                            .addKeyValue("sandbox", box.id)
+                            .addKeyValue("cause", e.message())
+                            .log("an abandoned sandbox could not be ended; its timeout will");
+                }
+            }
+        }
     }
 
     private Map<String, Engine> living() {

@@ -40,6 +40,7 @@ final class RunDoc {
     @Nullable ResultJson result;
     @Nullable ErrorJson error;
     List<ResultFileJson> files = List.of();
+    int fileCount; // where the files are beside the row
 
     static RunDoc of(Row row) {
         return Json.read(row.body(), RunDoc.class);
@@ -60,10 +61,11 @@ final class RunDoc {
                 Json.write(this));
     }
 
-    /** A copy whose result says how much output there was, and holds none of it. */
+    /** A copy whose result says how much output there was, and holds neither that nor its files. */
     RunDoc slim() {
         RunDoc slim = copy();
-        slim.files = files.stream().map(RunDoc::without).toList();
+        slim.files = List.of();
+        slim.fileCount = files.size();
         ResultJson whole = result;
         if (whole != null) {
             slim.result =
@@ -75,24 +77,13 @@ final class RunDoc {
                             without(whole.stdout()),
                             without(whole.stderr()),
                             List.of(),
-                            whole.files().stream().map(RunDoc::without).toList(),
+                            List.of(),
                             whole.denied(),
                             whole.usage(),
                             whole.degraded(),
                             whole.hint());
         }
         return slim;
-    }
-
-    private static ResultFileJson without(ResultFileJson file) {
-        return new ResultFileJson(
-                file.path(),
-                file.type(),
-                file.size(),
-                file.sha256(),
-                file.mode(),
-                null,
-                file.note());
     }
 
     private static OutputJson without(OutputJson output) {

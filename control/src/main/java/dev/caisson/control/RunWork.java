@@ -39,7 +39,7 @@ final class RunWork {
     private static final Logger LOG = LoggerFactory.getLogger(RunWork.class);
 
     /** Of all files of a run that come within its answer. */
-    private static final long MAX_INLINE = 8 << 20;
+    static final long MAX_INLINE = 8 << 20;
 
     private static final Duration MARGIN = Duration.ofMinutes(1);
 

@@ -58,7 +58,9 @@ final class RunningExec implements ExecSink {
     private @Nullable HostedExec hosted; // guarded by lock
     private @Nullable Start start; // guarded by lock: not on its way to the store yet
 
-    /** Guarded by lock: the start, once it is on its way by itself. */
+    private @Nullable Start sent; // guarded by lock: the same, when it was on its way by itself
+
+    /** Guarded by lock: whether it came there. */
     private CompletableFuture<Boolean> started = CompletableFuture.completedFuture(true);
 
     private final ReentrantLock input = new ReentrantLock();
@@ -111,18 +113,20 @@ final class RunningExec implements ExecSink {
     }
 
     /** Sends the start to the store unless its end took it along; does not wait. */
+    @SuppressWarnings("FutureReturnValueIgnored") // written() hears of both
     void writeStart() {
         lock.lock();
         try {
             Start first = start;
-            if (first != null) {
-                started =
-                        parts.ledger()
-                                .submit(first::write)
-                                .whenComplete((written, failure) -> written(first, failure));
-                start = null;
+            if (first == null) {
+                return;
             }
+            sent = first;
+            started = parts.ledger().submit(first::write);
+            start = null;
+            started.whenComplete((written, failure) -> written(first, failure));
         } catch (CaissonException e) {
+            started = CompletableFuture.failedFuture(e);
             LOG.atWarn()
                     .addKeyValue("exec", id)
                     .addKeyValue("cause", e.message())
@@ -476,7 +480,6 @@ final class RunningExec implements ExecSink {
             String reason,
             @Nullable ExecResult result) {
         ExecDoc last;
-        Start first;
         lock.lock();
         try {
             if (ending) {
@@ -484,11 +487,10 @@ final class RunningExec implements ExecSink {
             }
             ending = true;
             last = doc.copy();
-            first = start;
-            start = null;
         } finally {
             lock.unlock();
         }
+        Start first = unwritten();
         change.accept(last);
         last.endedAt = parts.ledger().now();
         try {
@@ -506,6 +508,30 @@ final class RunningExec implements ExecSink {
         }
         close();
         end.complete(last);
+    }
+
+    /** The start, where it is not in the store. */
+    private @Nullable Start unwritten() {
+        Start alone;
+        CompletableFuture<Boolean> written;
+        lock.lock();
+        try {
+            Start first = start;
+            start = null;
+            if (first != null) {
+                return first;
+            }
+            alone = sent;
+            written = started;
+        } finally {
+            lock.unlock();
+        }
+        try {
+            written.join();
+            return null;
+        } catch (CompletionException e) {
+            return alone;
+        }
     }
 
     private void commit(
@@ -537,6 +563,13 @@ final class RunningExec implements ExecSink {
 
     /** It never was: nobody knows it. */
     void abandon() {
+        lock.lock();
+        try {
+            ending = true;
+            start = null;
+        } finally {
+            lock.unlock();
+        }
         close();
         end.completeExceptionally(
                 CaissonException.of(ErrorCode.CANCELLED, "The exec " + id + " was not started."));

@@ -5,6 +5,7 @@ import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.core.Ids;
+import dev.caisson.core.Room;
 import dev.caisson.v1.InputFileJson;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.Page;
@@ -32,6 +33,9 @@ import org.jspecify.annotations.Nullable;
 final class Runs implements RunService {
     private static final Duration LONGEST_KEEP = Duration.ofDays(30);
     private static final long STILL_MILLIS = 15_000;
+
+    /** Of a file in a list, in bytes of memory. */
+    private static final long FILE_COST = 600;
 
     private final Parts parts;
     private final Sandboxes sandboxes;
@@ -144,10 +148,26 @@ final class Runs implements RunService {
     /** With its output. */
     private RunDoc whole(Row row) {
         RunDoc doc = RunDoc.of(row);
-        parts.ledger()
-                .read(tx -> tx.find(Kind.RESULT, doc.id))
-                .ifPresent(result -> doc.result = Json.read(result.body(), ResultJson.class));
+        Room.need(size(doc));
+        Optional<Row> result = parts.ledger().read(tx -> tx.find(Kind.RESULT, doc.id));
+        if (result.isPresent()) {
+            ResultJson whole = Json.read(result.get().body(), ResultJson.class);
+            doc.result = whole;
+            doc.files = whole.files();
+        }
         return doc;
+    }
+
+    /** What the result of a run holds in memory, as text and as object, roughly. */
+    private static long size(RunDoc doc) {
+        ResultJson slim = doc.result;
+        if (slim == null) {
+            return 0;
+        }
+        long output =
+                Captures.held(slim.stdout().totalBytes())
+                        + Captures.held(slim.stderr().totalBytes());
+        return output + FILE_COST * doc.fileCount + (doc.inline ? RunWork.MAX_INLINE * 4 : 0);
     }
 
     /** The row of one that is or was on its way here: its stream and its files are. */
@@ -337,7 +357,9 @@ final class Runs implements RunService {
                                         EventType.RUN_EXPIRED,
                                         doc.subject(),
                                         "",
-                                        Map.of("files", (long) doc.files.size()));
+                                        Map.of(
+                                                "files",
+                                                (long) Math.max(doc.fileCount, doc.files.size())));
                     }
                 });
         Trees.delete(work.folder(doc.id));
@@ -348,7 +370,7 @@ final class Runs implements RunService {
     @Override
     public ResultFileJson file(Caller caller, String id, String path) {
         Access.require(caller, "runs:read");
-        RunDoc doc = RunDoc.of(mine(caller, id));
+        RunDoc doc = whole(mine(caller, id));
         return doc.files.stream()
                 .filter(file -> file.path().equals(path))
                 .findFirst()

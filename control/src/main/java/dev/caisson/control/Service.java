@@ -162,7 +162,8 @@ public final class Service implements Control {
         recovery.start();
         pools.start();
         deliveries.start();
-        Housekeeping housekeeping = new Housekeeping(parts, runs);
+        Housekeeping housekeeping =
+                new Housekeeping(parts, runs, (box, reason) -> lives.end(box, reason, null));
         housekeeping.start();
         housekeeping.every(
                 HOUR,

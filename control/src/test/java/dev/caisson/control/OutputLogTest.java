@@ -134,9 +134,10 @@ final class OutputLogTest {
             client.at.put("stderr", place.offset(1));
         }
         Streamer streamer = new Streamer("sb", EXEC, null, after, client::take);
-        for (OutputRecord record : log.records()) {
+        log.visit(record -> {
             streamer.record(record);
-        }
+            return true;
+        });
         streamer.finish(log.totals(), Instant.EPOCH);
         return client;
     }

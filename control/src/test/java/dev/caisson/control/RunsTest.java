@@ -233,7 +233,8 @@ final class RunsTest {
     void forgetsWhatHasExpired() throws IOException {
         String id = start(argv("echo", "x"));
         end(id);
-        Housekeeping housekeeping = new Housekeeping(host.service.parts(), (Runs) runs());
+        Housekeeping housekeeping =
+                new Housekeeping(host.service.parts(), (Runs) runs(), (box, reason) -> {});
         housekeeping.forget();
         assertThat(runs().find(host.admin, id).state()).isEqualTo("ended");
         host.clock.advance(Duration.ofHours(2));
@@ -250,7 +251,7 @@ final class RunsTest {
         String id = start(argv("sleep"));
         await().until(() -> runs().find(host.admin, id).exec() != null);
         host.clock.advance(Duration.ofHours(100));
-        new Housekeeping(host.service.parts(), (Runs) runs()).forget();
+        new Housekeeping(host.service.parts(), (Runs) runs(), (box, reason) -> {}).forget();
         assertThat(host.memory.read(tx -> tx.find(Kind.RUN, id)).isPresent()).isTrue();
         runs().delete(host.admin, id);
     }

@@ -14,6 +14,7 @@ import dev.caisson.wire.agent.Welcome;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -41,6 +42,7 @@ final class AgentClient implements AutoCloseable {
     static final int MAX_FRAME = 1 << 20;
 
     private static final int MAX_STATES = 100_000;
+    private static final Duration OPENING = Duration.ofSeconds(30);
 
     /** As many execs as an agent knows at once. */
     private static final int MAX_SETTLED = 256;
@@ -166,8 +168,14 @@ final class AgentClient implements AutoCloseable {
     void open(long number, Stream stream, ClientFrame.Builder first) {
         writing.lock();
         try {
+            long left = OPENING.toNanos();
             while (!admitted && over == null) {
-                admittedOrOver.await();
+                if (left <= 0) {
+                    throw CaissonException.of(
+                                    ErrorCode.ENGINE_FAILED, "The sandbox's agent does not answer.")
+                            .withRetryable(true);
+                }
+                left = admittedOrOver.awaitNanos(left);
             }
             register(number, stream);
             write(first.setStream(number).build());

@@ -18,6 +18,7 @@ import dev.caisson.wire.launcher.ObservedAll;
 import dev.caisson.wire.launcher.Reply;
 import dev.caisson.wire.launcher.Request;
 import dev.caisson.wire.launcher.Role;
+import dev.caisson.wire.launcher.SandboxUsage;
 import dev.caisson.wire.launcher.Saved;
 import dev.caisson.wire.launcher.Welcome;
 import java.io.IOException;
@@ -48,6 +49,7 @@ public final class FakeLauncher implements AutoCloseable {
     private final Map<String, Long> snapshots = new ConcurrentHashMap<>();
     private final Map<String, Long> volumes = new ConcurrentHashMap<>();
     private final Map<String, Limits> limits = new ConcurrentHashMap<>();
+    private final Map<String, Long> cpu = new ConcurrentHashMap<>();
     private volatile UnaryOperator<Limits> onObserve = told -> told;
     private volatile Function<Request, @Nullable Reply> onRequest = request -> null;
     private volatile Consumer<FakeAgent> onAgent = agent -> {};
@@ -92,6 +94,11 @@ public final class FakeLauncher implements AutoCloseable {
     /** Tells other limits of sandboxes than were set. */
     public void onObserve(UnaryOperator<Limits> told) {
         onObserve = told;
+    }
+
+    /** Lets a sandbox have used CPU time, in microseconds. */
+    public void cpu(String sandbox, long micros) {
+        cpu.put(sandbox, micros);
     }
 
     /** Lets sandboxes outlive the control connection, as leased ones do. */
@@ -269,6 +276,7 @@ public final class FakeLauncher implements AutoCloseable {
     private Observed observed(String id) {
         return Observed.newBuilder()
                 .setSandbox(id)
+                .setUsage(SandboxUsage.newBuilder().setCpuMicros(cpu.getOrDefault(id, 0L)))
                 .setMemoryBytes(4096)
                 .setPids(3)
                 .setDiskUsedBytes(8192)
