@@ -75,6 +75,14 @@ case $? in
 *) vm_status=failed ;;
 esac
 
+# The service as a person starts it.
+guarded serve 5m "$root/scripts/test-serve.sh"
+case $? in
+0) checks=$((checks + 1)) ;;
+77) skips+=("serve: $(sed -n 's/.*skipped: //p' build/log/serve.log | tail -n 1)") ;;
+*) failures+=("serve") ;;
+esac
+
 # The service's API, fuzzed from its own document.
 guarded api 15m "$root/scripts/test-api.sh"
 case $? in

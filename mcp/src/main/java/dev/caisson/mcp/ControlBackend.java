@@ -56,7 +56,8 @@ public final class ControlBackend implements Backend {
             throw CaissonException.of(
                             ErrorCode.POLICY_DENIED,
                             "The approver's key must be another key of the same tenant.")
-                    .withRemedy("Give the setting approverKey a key that may write approvals.");
+                    .withRemedy(
+                            "Give the setting mcp.approverKeyFile a key that may write approvals.");
         }
         control.require(newApprover, "approvals:write");
         return new ControlBackend(control, caller, newApprover);

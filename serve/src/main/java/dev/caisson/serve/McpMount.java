@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** The Model Context Protocol at {@code /mcp}. Closing it ends its sessions. */
 final class McpMount implements AutoCloseable {
@@ -18,11 +19,16 @@ final class McpMount implements AutoCloseable {
 
     private final StreamableHttp mcp;
 
-    McpMount(Control control, Set<String> origins) {
+    /**
+     * The mount.
+     *
+     * @param approverKey decides for users of sessions of its tenant; null: nobody does
+     */
+    McpMount(Control control, Set<String> origins, @Nullable String approverKey) {
         mcp =
                 new StreamableHttp(
                         HttpSettings.defaults().withOrigins(origins),
-                        new ControlGate(control, null));
+                        new ControlGate(control, approverKey));
     }
 
     Mount mount() {

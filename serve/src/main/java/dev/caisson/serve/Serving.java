@@ -43,7 +43,7 @@ public final class Serving implements AutoCloseable {
         service = Service.open(wiring.control(), store, engines, vault, Clock.systemUTC());
         firstKey = service.bootstrap();
         firstKey.ifPresent(data::keepFirstKey);
-        mcp = new McpMount(service, settings.words(Setting.ORIGINS));
+        mcp = new McpMount(service, settings.words(Setting.ORIGINS), wiring.approverKey());
         tracing = Tracing.start(settings.optional(Setting.OTLP_ENDPOINT), store.node());
         Additions additions =
                 new Additions(new ServiceCensus(service), List.of(mcp.mount()), tracing);

@@ -47,6 +47,10 @@ public enum Setting {
             "webhooks.private",
             "false",
             "whether webhooks may reach private and loopback addresses"),
+    MCP_APPROVER_KEY_FILE(
+            "mcp.approverKeyFile",
+            "",
+            "file with a key by which users of MCP sessions of its tenant decide approvals"),
     OIDC_ISSUER("oidc.issuer", "", "issuer of bearer tokens; empty: none are taken"),
     OIDC_AUDIENCE("oidc.audience", "", "audience that they must name"),
     OIDC_KEYS("oidc.keys", "", "URL or file of the issuer's JWKS"),

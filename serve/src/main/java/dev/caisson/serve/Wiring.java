@@ -57,6 +57,11 @@ final class Wiring {
                 .orElse(config);
     }
 
+    /** Null: users of MCP sessions decide nothing. */
+    @Nullable String approverKey() {
+        return settings.path(Setting.MCP_APPROVER_KEY_FILE).map(DataFolder::secret).orElse(null);
+    }
+
     ControlConfig control() {
         return new ControlConfig(
                 data(),
@@ -164,7 +169,10 @@ final class Wiring {
         control();
         for (Setting file :
                 new Setting[] {
-                    Setting.STORE_PASSWORD_FILE, Setting.TLS_CERTIFICATE, Setting.TLS_KEY
+                    Setting.STORE_PASSWORD_FILE,
+                    Setting.TLS_CERTIFICATE,
+                    Setting.TLS_KEY,
+                    Setting.MCP_APPROVER_KEY_FILE
                 }) {
             settings.path(file).ifPresent(path -> readable(file, path));
         }
