@@ -14,6 +14,9 @@ use prost::Message;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+/// Twenty years in milliseconds.
+const LONGEST_LIFE: u64 = 20 * 366 * 24 * 60 * 60 * 1000;
+
 /// Sandboxes that wait for a `Create`, per launcher.
 const MAX_PARKED: usize = 16;
 /// How long after a `Create` parking waits, so that the start and the first command are not held up.
@@ -140,10 +143,8 @@ impl Server {
     }
 
     pub(crate) fn renew(&mut self, asker: Asker, uid: u32, renew: &wire::Renew) -> Result<()> {
-        for (name, millis) in [("lease_millis", renew.lease_millis), ("max_life_millis", renew.max_life_millis)] {
-            if millis > 0 {
-                request::millis(name, millis)?;
-            }
+        if renew.lease_millis > 0 {
+            request::millis("lease_millis", renew.lease_millis)?;
         }
         let sandbox = find_for(&mut self.sandboxes, &renew.sandbox, uid)?;
         let after = |millis| Instant::now().checked_add(Duration::from_millis(millis));
@@ -153,7 +154,8 @@ impl Server {
             sandbox.owner = asker.conn;
         }
         if renew.max_life_millis > 0 {
-            max_life = after(renew.max_life_millis);
+            // A paused sandbox asks for as good as none; what is beyond that would not survive an upgrade.
+            max_life = after(renew.max_life_millis.min(LONGEST_LIFE));
         }
         // One that is ending stays so.
         if !matches!(sandbox.state, State::Ending) {

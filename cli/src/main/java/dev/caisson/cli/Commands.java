@@ -1,9 +1,7 @@
 package dev.caisson.cli;
 
-import java.util.LinkedHashMap;
-import java.util.Map;
+import java.util.List;
 import java.util.Set;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.HelpCommand;
@@ -16,62 +14,107 @@ final class Commands {
     /** Everything behind their first word belongs to somebody else's program. */
     private static final Set<String> FOR_PROGRAMS = Set.of("run", "exec", "shell");
 
-    private static final Map<String, Supplier<Object>> ALL = all();
+    private static final List<String> ALL =
+            List.of(
+                    "run",
+                    "serve",
+                    "version",
+                    "create",
+                    "ls",
+                    "show",
+                    "exec",
+                    "shell",
+                    "cp",
+                    "files",
+                    "logs",
+                    "ps",
+                    "top",
+                    "forward",
+                    "port",
+                    "snapshot",
+                    "pause",
+                    "resume",
+                    "fork",
+                    "extend",
+                    "rm",
+                    "runs",
+                    "approvals",
+                    "volumes",
+                    "pools",
+                    "policies",
+                    "keys",
+                    "tenants",
+                    "webhooks",
+                    "tickets",
+                    "usage",
+                    "events",
+                    "info",
+                    "login",
+                    "context",
+                    "mcp",
+                    "config",
+                    "doctor",
+                    "tls",
+                    "backup",
+                    "restore",
+                    "completion");
 
     private Commands() {}
 
-    private static Map<String, Supplier<Object>> all() {
-        Map<String, Supplier<Object>> all = new LinkedHashMap<>();
-        all.put("run", RunCommand::new);
-        all.put("serve", ServeCommand::new);
-        all.put("version", VersionCommand::new);
-        all.put("create", CreateCommand::new);
-        all.put("ls", LsCommand::new);
-        all.put("show", ShowCommand::new);
-        all.put("exec", ExecCommand::new);
-        all.put("shell", ShellCommand::new);
-        all.put("cp", CpCommand::new);
-        all.put("files", FilesCommand::new);
-        all.put("logs", LogsCommand::new);
-        all.put("ps", PsCommand::new);
-        all.put("top", TopCommand::new);
-        all.put("forward", ForwardCommand::new);
-        all.put("port", PortCommand::new);
-        all.put("snapshot", SnapshotCommand::new);
-        all.put("pause", PauseCommand::new);
-        all.put("resume", ResumeCommand::new);
-        all.put("fork", ForkCommand::new);
-        all.put("extend", ExtendCommand::new);
-        all.put("rm", RmCommand::new);
-        all.put("runs", RunsCommand::new);
-        all.put("approvals", ApprovalsCommand::new);
-        all.put("volumes", VolumesCommand::new);
-        all.put("pools", PoolsCommand::new);
-        all.put("policies", PoliciesCommand::new);
-        all.put("keys", KeysCommand::new);
-        all.put("tenants", TenantsCommand::new);
-        all.put("webhooks", WebhooksCommand::new);
-        all.put("tickets", TicketsCommand::new);
-        all.put("usage", UsageCommand::new);
-        all.put("events", EventsCommand::new);
-        all.put("info", InfoCommand::new);
-        all.put("login", LoginCommand::new);
-        all.put("context", ContextCommand::new);
-        all.put("mcp", McpCommand::new);
-        all.put("config", ConfigCommand::new);
-        all.put("doctor", DoctorCommand::new);
-        all.put("tls", TlsCommand::new);
-        all.put("backup", BackupCommand::new);
-        all.put("restore", RestoreCommand::new);
-        all.put("completion", CompletionCommand::new);
-        return all;
+    /** A switch, and no method references: those load the classes that they name. */
+    private static @Nullable Object command(String name) {
+        return switch (name) {
+            case "run" -> new RunCommand();
+            case "serve" -> new ServeCommand();
+            case "version" -> new VersionCommand();
+            case "create" -> new CreateCommand();
+            case "ls" -> new LsCommand();
+            case "show" -> new ShowCommand();
+            case "exec" -> new ExecCommand();
+            case "shell" -> new ShellCommand();
+            case "cp" -> new CpCommand();
+            case "files" -> new FilesCommand();
+            case "logs" -> new LogsCommand();
+            case "ps" -> new PsCommand();
+            case "top" -> new TopCommand();
+            case "forward" -> new ForwardCommand();
+            case "port" -> new PortCommand();
+            case "snapshot" -> new SnapshotCommand();
+            case "pause" -> new PauseCommand();
+            case "resume" -> new ResumeCommand();
+            case "fork" -> new ForkCommand();
+            case "extend" -> new ExtendCommand();
+            case "rm" -> new RmCommand();
+            case "runs" -> new RunsCommand();
+            case "approvals" -> new ApprovalsCommand();
+            case "volumes" -> new VolumesCommand();
+            case "pools" -> new PoolsCommand();
+            case "policies" -> new PoliciesCommand();
+            case "keys" -> new KeysCommand();
+            case "tenants" -> new TenantsCommand();
+            case "webhooks" -> new WebhooksCommand();
+            case "tickets" -> new TicketsCommand();
+            case "usage" -> new UsageCommand();
+            case "events" -> new EventsCommand();
+            case "info" -> new InfoCommand();
+            case "login" -> new LoginCommand();
+            case "context" -> new ContextCommand();
+            case "mcp" -> new McpCommand();
+            case "config" -> new ConfigCommand();
+            case "doctor" -> new DoctorCommand();
+            case "tls" -> new TlsCommand();
+            case "backup" -> new BackupCommand();
+            case "restore" -> new RestoreCommand();
+            case "completion" -> new CompletionCommand();
+            default -> null;
+        };
     }
 
     /** Adds the command of that name, or all of them when it is none of these. */
     static void add(CommandLine line, String name) {
-        @Nullable Supplier<Object> one = ALL.get(name);
-        if (one != null && !name.equals("completion")) {
-            line.addSubcommand(name, one.get());
+        Object one = name.equals("completion") ? null : command(name);
+        if (one != null) {
+            line.addSubcommand(name, one);
         } else {
             addAll(line);
         }
@@ -93,8 +136,9 @@ final class Commands {
     }
 
     static void addAll(CommandLine line) {
-        ALL.forEach((name, command) -> line.addSubcommand(name, command.get()));
-        // No lambda: the JVM that makes a class cache crashes at one of a class from before Java 6.
+        ALL.forEach(name -> line.addSubcommand(name, command(name)));
+        // No lambda of it: the JVM that makes a class cache crashes at one of a class from before
+        // Java 6.
         line.addSubcommand("help", new HelpCommand());
     }
 

@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFileAttributeView;
 import java.nio.file.attribute.PosixFileAttributes;
 import java.nio.file.attribute.UserPrincipalLookupService;
+import java.nio.file.attribute.UserPrincipalNotFoundException;
 import java.util.Map;
 import java.util.stream.Stream;
 
@@ -51,8 +52,15 @@ final class Owner {
             String user = environment.getOrDefault("CAISSON_USER", "caisson");
             UserPrincipalLookupService users =
                     folder.getFileSystem().getUserPrincipalLookupService();
-            view(folder).setGroup(users.lookupPrincipalByGroupName(user));
-            view(folder).setOwner(users.lookupPrincipalByName(user));
+            try {
+                view(folder).setGroup(users.lookupPrincipalByGroupName(user));
+                view(folder).setOwner(users.lookupPrincipalByName(user));
+            } catch (UserPrincipalNotFoundException e) {
+                if (environment.containsKey("CAISSON_USER")) {
+                    throw new IOException("There is no user and group " + user + ".", e);
+                }
+                // No server was ever started here as root, which makes that user: it stays root's.
+            }
         }
     }
 
