@@ -200,7 +200,8 @@ class RemoteExecTest {
                         "dev.caisson.v1.",
                         "tools.jackson.databind",
                         "java.net.http",
-                        "dev.caisson.cli.Commands");
+                        "dev.caisson.cli.ServerCommand",
+                        "dev.caisson.cli.ServeCommand");
     }
 
     @Test
