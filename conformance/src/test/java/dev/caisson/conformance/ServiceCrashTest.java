@@ -21,7 +21,7 @@ import tools.jackson.databind.JsonNode;
 @Isolated("starts launchers and servers of its own")
 @Timeout(value = 40, unit = TimeUnit.MINUTES)
 class ServiceCrashTest {
-    private static final int ROUNDS = Integer.getInteger("caisson.crash.rounds", 25);
+    private static final int ROUNDS = Integer.getInteger("caisson.crash.rounds", 12);
     private static final long SEED = Long.getLong("caisson.crash.seed", System.nanoTime());
 
     private static LiveService.Census warm(LiveService service) {
