@@ -70,6 +70,9 @@ final class Approvals implements ApprovalService {
         ExecRequest request = asked.request();
         String user = asked.user();
         List<ApprovalRule> rules = Asking.about(policy.ask(), request, user);
+        if (rules.isEmpty()) {
+            return Optional.empty(); // what follows holds all that was asked once more
+        }
         String command = request.command();
         String line = command == null ? Json.write(request.argv()) : command;
         Map<String, String> details = new TreeMap<>();
@@ -97,7 +100,7 @@ final class Approvals implements ApprovalService {
                                 new TreeMap<>(request.env()),
                                 input == null ? "" : input,
                                 code == null ? "" : code,
-                                origin == null ? "" : origin.files()));
+                                origin == null ? "" : origin.files().get()));
         return ask(caller, policy, about, rules, new Matter(Asking.EXEC, subject, details, unseen));
     }
 

@@ -34,17 +34,8 @@ final class ExecSpecs {
         checkSize(request);
         // What a sandbox may not ask for, a command in it may not either.
         policy.limits(
-                new LimitsJson(
-                        null,
-                        null,
-                        null,
-                        null,
-                        null,
-                        null,
-                        request.timeoutMillis(),
-                        request.outputBytes(),
-                        request.onOutputLimit(),
-                        null));
+                LimitsJson.ofCommand(
+                        request.timeoutMillis(), request.outputBytes(), request.onOutputLimit()));
         Limits limits = limits(box);
         ExecSpec spec =
                 ExecSpec.of(argv(request))

@@ -32,6 +32,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Commands. Thread-safe. */
@@ -120,7 +121,8 @@ final class Execs implements ExecService {
      * @param code that the command runs, for those who approve
      * @param files a digest of what else was put there for it
      */
-    record Origin(String run, @Nullable String language, @Nullable String code, String files) {}
+    record Origin(
+            String run, @Nullable String language, @Nullable String code, Supplier<String> files) {}
 
     private AutoCloseable place(Caller caller) {
         if (places.incrementAndGet() > parts.config().maxExecs()) {

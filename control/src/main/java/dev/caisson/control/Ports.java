@@ -55,22 +55,20 @@ final class Ports implements PortService {
             if (doc.ports.size() > MAX_OPEN) {
                 throw CaissonException.invalid("port", "A sandbox opens at most 64 ports.");
             }
-            lives.save(
-                    box,
-                    doc,
-                    tx ->
-                            parts.ledger()
-                                    .event(
-                                            tx,
-                                            caller,
-                                            EventType.PORT_OPENED,
-                                            doc.subject(),
-                                            access,
-                                            Map.of("port", (long) port)));
+            save(caller, box, doc, EventType.PORT_OPENED, access, port);
             return form(doc, port, access);
         } finally {
             box.lock.unlock();
         }
+    }
+
+    private void save(
+            Caller caller, Box box, SandboxDoc doc, EventType type, String reason, int port) {
+        Map<String, Object> data = Map.of("port", (long) port);
+        lives.save(
+                box,
+                doc,
+                tx -> parts.ledger().event(tx, caller, type, doc.subject(), reason, data));
     }
 
     private static int port(int port) {
@@ -158,18 +156,7 @@ final class Ports implements PortService {
                 throw CaissonException.of(
                         ErrorCode.NOT_FOUND, "The port " + port + " is not open.");
             }
-            lives.save(
-                    box,
-                    doc,
-                    tx ->
-                            parts.ledger()
-                                    .event(
-                                            tx,
-                                            caller,
-                                            EventType.PORT_CLOSED,
-                                            doc.subject(),
-                                            "",
-                                            Map.of("port", (long) port)));
+            save(caller, box, doc, EventType.PORT_CLOSED, "", port);
         } finally {
             box.lock.unlock();
         }

@@ -113,7 +113,29 @@ final class RunDoc {
 
     /** A copy to change. */
     RunDoc copy() {
-        return Json.read(Json.write(this), RunDoc.class);
+        RunDoc copy = new RunDoc();
+        copy.id = id;
+        copy.tenant = tenant;
+        copy.keyId = keyId;
+        copy.state = state;
+        copy.sandbox = sandbox;
+        copy.session = session;
+        copy.tier = tier;
+        copy.engine = engine;
+        copy.exec = exec;
+        copy.language = language;
+        copy.labels = labels;
+        copy.collect = collect;
+        copy.inline = inline;
+        copy.keepMillis = keepMillis;
+        copy.createdAt = createdAt;
+        copy.endedAt = endedAt;
+        copy.expiresAt = expiresAt;
+        copy.result = result;
+        copy.error = error;
+        copy.files = files;
+        copy.fileCount = fileCount;
+        return copy;
     }
 
     boolean over() {

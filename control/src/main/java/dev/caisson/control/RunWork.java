@@ -19,17 +19,21 @@ import dev.caisson.v1.RunRequest;
 import dev.caisson.v1.SandboxRequest;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.security.MessageDigest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.Comparator;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -64,18 +68,7 @@ final class RunWork {
                 request.timeoutMillis() == null
                         ? limits
                         : Sandboxes.merged(
-                                new LimitsJson(
-                                        null,
-                                        null,
-                                        null,
-                                        null,
-                                        null,
-                                        null,
-                                        request.timeoutMillis(),
-                                        null,
-                                        null,
-                                        null),
-                                limits);
+                                LimitsJson.ofCommand(request.timeoutMillis(), null, null), limits);
         return new SandboxRequest(
                 null,
                 null,
@@ -183,7 +176,6 @@ final class RunWork {
     private RunningExec launch(
             Caller caller, LiveRun run, Box box, RunRequest request, RunPlan plan) {
         CaissonException missing = null;
-        String digest = digest(request);
         for (List<String> argv : plan.commands()) {
             RunningExec exec =
                     execs.begin(
@@ -204,7 +196,10 @@ final class RunWork {
                                     null,
                                     null),
                             new Execs.Origin(
-                                    run.doc().id, run.doc().language, request.code(), digest));
+                                    run.doc().id,
+                                    run.doc().language,
+                                    request.code(),
+                                    () -> digest(request)));
             if (plan.language() == null || begun(exec)) {
                 attach(run, exec);
                 return exec;
@@ -214,16 +209,23 @@ final class RunWork {
         throw missing == null ? notFound(plan) : missing;
     }
 
-    /** Of all files that the command finds. */
+    /** Of all files that the command finds; one of them is in memory at a time. */
     private static String digest(RunRequest request) {
-        return Credentials.sha256(
-                request.files().stream()
-                        .map(file ->
-                                file.path()
-                                        + "\n"
-                                        + Base64.getEncoder().encodeToString(RunPlan.content(file)))
-                        .sorted()
-                        .collect(Collectors.joining("\n")));
+        MessageDigest digest = Credentials.sha256();
+        request.files().stream()
+                .sorted(Comparator.comparing(InputFileJson::path))
+                .forEach(file -> {
+                    byte[] path = file.path().getBytes(StandardCharsets.UTF_8);
+                    byte[] content = RunPlan.content(file);
+                    digest.update(
+                            ByteBuffer.allocate(2 * Integer.BYTES)
+                                    .putInt(path.length)
+                                    .putInt(content.length)
+                                    .flip());
+                    digest.update(path);
+                    digest.update(content);
+                });
+        return HexFormat.of().formatHex(digest.digest());
     }
 
     /** Whether the program is there: it started, or it failed for another reason. */

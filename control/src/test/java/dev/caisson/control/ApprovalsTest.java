@@ -128,7 +128,7 @@ final class ApprovalsTest {
     private Optional<Approvals.Pending> code(String code, String files) {
         Ledger.Subject about = Ledger.Subject.sandbox(a.tenant(), "sb1", "ss1").withExec("ex1");
         EffectivePolicy policy = fixture.policies.effective(agent, null);
-        Execs.Origin origin = new Execs.Origin("rn1", "python", code, files);
+        Execs.Origin origin = new Execs.Origin("rn1", "python", code, () -> files);
         return approvals.exec(agent, policy, about, new Approvals.Command(REMOVE, "", origin));
     }
 

@@ -30,4 +30,22 @@ public record LimitsJson(
     /** Nothing asked. */
     public static final LimitsJson NONE =
             new LimitsJson(null, null, null, null, null, null, null, null, null, null);
+
+    /** Of a command alone: the rest is its sandbox's. */
+    public static LimitsJson ofCommand(
+            @Nullable Long timeoutMillis,
+            @Nullable Long outputBytes,
+            @Nullable String onOutputLimit) {
+        return new LimitsJson(
+                null,
+                null,
+                null,
+                null,
+                null,
+                null,
+                timeoutMillis,
+                outputBytes,
+                onOutputLimit,
+                null);
+    }
 }
