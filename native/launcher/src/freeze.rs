@@ -84,6 +84,15 @@ pub(crate) fn running<'a>(
     }
 }
 
+/// Stops the processes of a sandbox, once its spawner is there: the launcher's child that puts it there must not be stopped
+/// halfway.
+fn stand_still(cgroups: &Cgroups, sandbox: &Sandbox) -> Result<()> {
+    if sandbox.user.is_some() {
+        return Ok(());
+    }
+    cgroups.freeze(&sandbox.path, true)
+}
+
 impl Server {
     pub(crate) fn freeze(&mut self, asker: Asker, uid: u32, id: &str) -> Result<()> {
         let sandbox = running(&mut self.sandboxes, id, uid)?;
@@ -91,7 +100,7 @@ impl Server {
             self.answer(asker, reply::Body::Done(wire::Done {}));
             return Ok(());
         }
-        self.parts.cgroups.freeze(&sandbox.path, true)?;
+        stand_still(&self.parts.cgroups, sandbox)?;
         let waiting = sandbox.hold.freezing.get_or_insert_with(|| (Instant::now() + PATIENCE, Vec::new()));
         waiting.1.push(asker);
         self.pending.insert(id.into());
@@ -116,11 +125,19 @@ impl Server {
     /// Stops a sandbox's processes to save its disk; `held` is called when they stand still.
     pub(crate) fn hold(&mut self, id: &str, saving: Saving) -> Result<()> {
         let sandbox = find(&mut self.sandboxes, id)?;
-        self.parts.cgroups.freeze(&sandbox.path, true)?;
+        stand_still(&self.parts.cgroups, sandbox)?;
         sandbox.hold.saving = Some(saving);
         self.pending.insert(id.into());
         self.check_held(id);
         Ok(())
+    }
+
+    /// The launcher's own child has left the sandbox's groups: what waited for that begins.
+    pub(crate) fn hold_joined(&mut self, id: &str) {
+        let Some(sandbox) = self.sandboxes.get_mut(id).filter(|s| s.hold.is_open()) else { return };
+        // One that cannot be told is refused when its time is over.
+        let _ = stand_still(&self.parts.cgroups, sandbox);
+        self.check_held(id);
     }
 
     /// Lets the processes go on unless somebody else wants them to stand still.

@@ -267,6 +267,7 @@ impl Server {
                 if let Some(sandbox) = self.sandboxes.get_mut(id) {
                     sandbox.user = None;
                 }
+                self.hold_joined(id);
                 self.finish_if_dead(id);
                 if !joined {
                     let gone = Error::new(

@@ -207,6 +207,15 @@ struct SandboxState {
     detail: String,
 }
 
+/// Running, with nothing under way.
+fn is_simple(sandbox: &Sandbox) -> bool {
+    matches!(sandbox.state, State::Running)
+        && sandbox.user.is_none()
+        && sandbox.root.is_none()
+        && !sandbox.changing
+        && !sandbox.hold.is_open()
+}
+
 fn nanos_now() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -422,7 +431,7 @@ impl Server {
                 Err(error) => error,
             }
         } else if deadline <= Instant::now() {
-            Error::new(wire::ErrorKind::ErrorBusy, "the launcher did not become quiet in time")
+            Error::new(wire::ErrorKind::ErrorBusy, format!("the launcher did not become quiet in time: {}", self.noise()))
         } else {
             return;
         };
@@ -432,14 +441,33 @@ impl Server {
     }
 
     fn is_quiet(&self) -> bool {
-        let simple = |s: &Sandbox| {
-            matches!(s.state, State::Running)
-                && s.user.is_none()
-                && s.root.is_none()
-                && !s.changing
-                && !s.hold.is_open()
-        };
-        self.sandboxes.values().all(simple) && !self.workers.is_busy() && self.clearing == 0
+        self.sandboxes.values().all(is_simple) && !self.workers.is_busy() && self.clearing == 0
+    }
+
+    /// What keeps it from being quiet, for people.
+    fn noise(&self) -> String {
+        let mut noise: Vec<String> = self
+            .sandboxes
+            .values()
+            .filter(|s| !is_simple(s))
+            .take(8)
+            .map(|s| {
+                let state = match s.state {
+                    State::Parked => "parked",
+                    State::Creating(_) => "being made",
+                    State::Ending => "ending",
+                    State::Running => "being changed",
+                };
+                format!("{} is {state}", s.id)
+            })
+            .collect();
+        if self.workers.is_busy() {
+            noise.push("disks are being worked on".into());
+        }
+        if self.clearing > 0 {
+            noise.push(format!("{} ended ones are being cleared away", self.clearing));
+        }
+        noise.join(", ")
     }
 
     fn execute(&mut self) -> Result<std::convert::Infallible> {

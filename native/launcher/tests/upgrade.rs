@@ -248,3 +248,27 @@ fn a_launcher_that_is_told_to_stop_while_it_is_upgraded_stops() {
         assert_eq!((census.cgroups, census.processes), (0, 0), "after {pause} ms");
     }
 }
+
+#[test]
+fn what_is_frozen_at_once_holds_no_upgrade_up() {
+    if skipped("what_is_frozen_at_once_holds_no_upgrade_up") {
+        return;
+    }
+    let mut launcher = Launcher::start();
+    for round in 0..8 {
+        let (mut client, mut other) = (launcher.client(), launcher.client());
+        let sandbox = id();
+        client.send(request::Body::Create(leased(&sandbox, 60_000)));
+        // As soon as it is made: its spawner is not there yet.
+        let freeze = || request::Body::Freeze(wire::Freeze { sandbox: sandbox.clone() });
+        while !matches!(other.call(freeze()), reply::Body::Done(_)) {}
+        let begun = Instant::now();
+        launcher.upgrade();
+        assert!(begun.elapsed() < Duration::from_secs(5), "round {round} took {:?}", begun.elapsed());
+        let mut client = launcher.client();
+        assert!(client.observe(&sandbox).frozen);
+        client.thaw(&sandbox);
+        assert!(Agent::connect(&launcher, &sandbox).sh("true").is_fine());
+        client.destroy(&sandbox);
+    }
+}

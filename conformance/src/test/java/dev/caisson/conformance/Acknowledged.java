@@ -137,7 +137,7 @@ final class Acknowledged {
         sandboxes.forEach((id, states) -> {
             JsonNode found = api.get("/v1/sandboxes/" + id).ok();
             assertThat(found.path("state").asString())
-                    .as(() -> "acknowledged " + states + ": " + found)
+                    .as(() -> "acknowledged " + states + ": " + found + told(api, id))
                     .isIn(states);
             String state = found.path("state").asString();
             if (state.equals("paused")) {
@@ -162,7 +162,9 @@ final class Acknowledged {
                 assertThat(run.has("result")).as(run::toString).isFalse();
                 return;
             }
-            assertThat(run.path("state").asString()).as(run::toString).isEqualTo("ended");
+            assertThat(run.path("state").asString())
+                    .as(() -> run + told(api, run.path("sandbox").asString()))
+                    .isEqualTo("ended");
             assertThat(Api.stdout(run)).isEqualTo(output);
         });
         runs.clear();

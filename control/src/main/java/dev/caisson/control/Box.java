@@ -30,6 +30,7 @@ final class Box {
     private @Nullable ScheduledFuture<?> alarm; // guarded by lock
     private int attached; // guarded by lock: how often this server was connected to it
     private volatile @Nullable HostedSandbox hosted;
+    private @Nullable Object listener; // guarded by lock: told by hosted
     private volatile Quotas.@Nullable Seat seat;
     private volatile Meter.@Nullable Tracker tracker;
     private volatile Map<String, String> env = Map.of();
@@ -91,8 +92,15 @@ final class Box {
         return hosted;
     }
 
-    void hosted(@Nullable HostedSandbox newHosted) {
+    /** How it is reached from now on; under the lock. */
+    void hosted(@Nullable HostedSandbox newHosted, @Nullable Object newListener) {
         hosted = newHosted;
+        listener = newListener;
+    }
+
+    /** Whether that is who is told of the present connection; under the lock. */
+    boolean isToldTo(Object someone) {
+        return someone.equals(listener);
     }
 
     Quotas.@Nullable Seat seat() {

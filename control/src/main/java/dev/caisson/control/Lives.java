@@ -41,11 +41,16 @@ final class Lives {
     private final Parts parts;
     private final String bootId;
     private final Alarms alarms;
-    private volatile Detached detached = box -> {};
+    private volatile Detached detached = (box, lost) -> {};
 
     /** Told of a sandbox whose engine went away; decides whether it lives. */
     interface Detached {
-        void detached(Box box);
+        /**
+         * Told once for each connection.
+         *
+         * @param lost what the sandbox was reached by
+         */
+        void detached(Box box, HostedSandbox lost);
     }
 
     Lives(Parts parts, String bootId) {
@@ -143,7 +148,6 @@ final class Lives {
                             order.limits(),
                             order.disk(),
                             order.mounts());
-            box.hosted(hosted);
             box.tracker(parts.meter().track(box.tenant, box.id, box.doc().session));
             SandboxDoc running = box.draft();
             running.state = stateAtEnd;
@@ -191,12 +195,12 @@ final class Lives {
             clear(box);
             throw e;
         }
-        box.hosted(hosted);
         doc.bootId = bootId;
         doc.degraded = hosted.degraded();
         box.tracker(parts.meter().track(box.tenant, box.id, doc.session));
     }
 
+    /** Makes one, and says that the box is reached by it. */
     private HostedSandbox hosted(
             Box box,
             SandboxDoc doc,
@@ -204,26 +208,31 @@ final class Lives {
             Limits limits,
             Optional<String> disk,
             List<VolumeMount> mounts) {
-        return HostedSandbox.create(
-                engine,
-                new EngineRequest(
-                        box.id,
-                        box.tenant,
-                        doc.template,
-                        limits,
-                        Optional.of(parts.config().lease()),
-                        engineLife(doc),
-                        disk,
-                        mounts,
-                        doc.root),
-                new HostedSandbox.HostedSettings(
-                        nextEpoch(box), Map.of(), doc.allowDegraded, limits),
-                new Listener(box, doc.session));
+        Listener listener = new Listener(box, doc.session);
+        HostedSandbox hosted =
+                HostedSandbox.create(
+                        engine,
+                        new EngineRequest(
+                                box.id,
+                                box.tenant,
+                                doc.template,
+                                limits,
+                                Optional.of(parts.config().lease()),
+                                engineLife(doc),
+                                disk,
+                                mounts,
+                                doc.root),
+                        new HostedSandbox.HostedSettings(
+                                nextEpoch(box), Map.of(), doc.allowDegraded, limits),
+                        listener);
+        box.hosted(hosted, listener);
+        return hosted;
     }
 
     /** Connects to a sandbox that lives already; under the lock. */
     HostedSandbox attach(Box box, Engine engine) {
         SandboxDoc doc = box.doc();
+        Listener listener = new Listener(box, doc.session);
         HostedSandbox hosted =
                 HostedSandbox.attach(
                         engine,
@@ -231,8 +240,8 @@ final class Lives {
                         nextEpoch(box),
                         new HostedSandbox.HostedSettings(
                                 0, Map.of(), doc.allowDegraded, Orders.limits(doc.limits)),
-                        new Listener(box, doc.session));
-        box.hosted(hosted);
+                        listener);
+        box.hosted(hosted, listener);
         if (box.tracker() == null) {
             box.tracker(parts.meter().track(box.tenant, box.id, doc.session));
         }
@@ -351,10 +360,12 @@ final class Lives {
     /**
      * Ends its session; everything is dead when this returns. An engine that broke off before its
      * word came may be an upgraded one, where the sandbox lives on: then it is asked once more.
+     *
+     * @return the engine's last word; null when it is gone and none came
      */
-    EngineSandbox.Ended destroy(Box box, HostedSandbox hosted, EndReason reason) {
+    EngineSandbox.@Nullable Ended destroy(Box box, HostedSandbox hosted, EndReason reason) {
         EngineSandbox.Ended ended = hosted.destroy(reason);
-        return ended.reason() == EndReason.LOST ? clear(box).orElse(ended) : ended;
+        return ended.reason() == EndReason.LOST ? clear(box).orElse(null) : ended;
     }
 
     /** Ends what the engine may still have of it; waits for an engine that is away. */
@@ -482,7 +493,7 @@ final class Lives {
         if (hosted != null) {
             hosted.close();
         }
-        box.hosted(null);
+        box.hosted(null, null);
         String saved = doc.pauseSnapshot;
         if (saved != null) {
             drop(doc, saved);
@@ -521,12 +532,12 @@ final class Lives {
 
         @Override
         public void ended(EngineSandbox.Ended ended) {
-            if (ended.reason() == EndReason.LOST) {
-                detached.detached(box);
-                return;
-            }
             box.lock.lock();
             try {
+                if (ended.reason() == EndReason.LOST) {
+                    cut();
+                    return;
+                }
                 if (!session.equals(box.doc().session) || isPausedOnDisk()) {
                     return; // that session ended on purpose
                 }
@@ -539,6 +550,14 @@ final class Lives {
                 }
             } finally {
                 box.lock.unlock();
+            }
+        }
+
+        /** The engine broke off; of a connection that was followed by another that means nothing. */
+        private void cut() {
+            HostedSandbox lost = box.hostedOrNull();
+            if (lost != null && box.isToldTo(this)) {
+                detached.detached(box, lost);
             }
         }
 

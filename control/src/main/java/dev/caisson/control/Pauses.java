@@ -103,13 +103,15 @@ final class Pauses {
         // The disk is safe: the session may end. Its row says so first, so that its end is no
         // surprise.
         write(box, paused, EventType.SANDBOX_PAUSED, reason, data, caller);
-        EngineSandbox.Ended ended = lives.destroy(box, hosted, EndReason.DELETED);
+        EngineSandbox.@Nullable Ended ended = lives.destroy(box, hosted, EndReason.DELETED);
         Lives.endExecs(box, EndReason.DELETED);
-        box.hosted(null);
+        box.hosted(null, null);
         Meter.Tracker tracker = box.tracker();
         box.tracker(null);
-        if (tracker != null) {
+        if (tracker != null && ended != null) {
             parts.ledger().act(tx -> tracker.ended(tx, ended.usage()));
+        } else if (tracker != null) {
+            parts.meter().forget(paused.session);
         }
     }
 

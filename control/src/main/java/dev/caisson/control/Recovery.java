@@ -48,7 +48,7 @@ final class Recovery {
 
     /** Before the first request. */
     void start() {
-        Map<String, Engine> living = living();
+        Map<String, There> living = living();
         List<Row> rows =
                 parts.ledger()
                         .read(tx ->
@@ -83,25 +83,28 @@ final class Recovery {
         }
     }
 
-    private Map<String, Engine> living() {
-        Map<String, Engine> living = new HashMap<>();
+    /** A sandbox as an engine has it. */
+    private record There(Engine engine, boolean frozen) {}
+
+    private Map<String, There> living() {
+        Map<String, There> living = new HashMap<>();
         for (Engine engine : parts.engines().engines()) {
             engine.list().stream()
                     .filter(Engine.Living::leased)
-                    .forEach(one -> living.put(one.sandbox(), engine));
+                    .forEach(one -> living.put(one.sandbox(), new There(engine, one.frozen())));
         }
         return living;
     }
 
     /** A sandbox that no row knows as living is nobody's; one of another server is left alone. */
-    private void reap(String sandbox, Engine engine) {
+    private void reap(String sandbox, There there) {
         Optional<Row> row = parts.ledger().read(tx -> tx.find(Kind.SANDBOX, sandbox));
         if (row.isPresent() && !parts.node().equals(row.get().node())) {
             return;
         }
         LOG.atInfo().addKeyValue("sandbox", sandbox).log("ending a sandbox that nobody knows");
         try {
-            engine.attach(sandbox).destroy();
+            there.engine().attach(sandbox).destroy();
         } catch (CaissonException e) {
             LOG.atWarn()
                     .addKeyValue("sandbox", sandbox)
@@ -112,7 +115,7 @@ final class Recovery {
 
     // ---- sandboxes
 
-    private void recover(Row row, Optional<Engine> engine) {
+    private void recover(Row row, Optional<There> there) {
         SandboxDoc doc = SandboxDoc.of(row);
         Box box = new Box(doc, row.version(), parts.ledger().now());
         box.seat(parts.quotas().adopt(doc.tenant, Orders.limits(doc.limits)));
@@ -123,32 +126,32 @@ final class Recovery {
                 case SandboxDoc.CREATING ->
                         discard(
                                 box,
-                                engine,
+                                there,
                                 EndReason.ENGINE_FAILED,
                                 "the server was restarted while it was made");
                 case SandboxDoc.POOLED ->
-                        discard(box, engine, EndReason.DELETED, "warm, and never given out");
+                        discard(box, there, EndReason.DELETED, "warm, and never given out");
                 case SandboxDoc.ENDING ->
-                        discard(box, engine, EndReason.of(String.valueOf(doc.reason)), "");
+                        discard(box, there, EndReason.of(String.valueOf(doc.reason)), "");
                 case SandboxDoc.PAUSED, SandboxDoc.PAUSING, SandboxDoc.RESUMING ->
-                        paused(box, engine);
-                default -> running(box, engine);
+                        paused(box, there);
+                default -> running(box, there);
             }
         } catch (CaissonException e) {
             LOG.atWarn()
                     .addKeyValue("sandbox", box.id)
                     .addKeyValue("cause", e.message())
                     .log("a sandbox could not be taken up");
-            discard(box, engine, EndReason.LOST, e.message());
+            discard(box, there, EndReason.LOST, e.message());
         } finally {
             box.lock.unlock();
         }
     }
 
-    private void discard(Box box, Optional<Engine> engine, EndReason reason, String detail) {
-        engine.ifPresent(there -> {
+    private void discard(Box box, Optional<There> there, EndReason reason, String detail) {
+        there.ifPresent(living -> {
             try {
-                there.attach(box.id).destroy();
+                living.engine().attach(box.id).destroy();
             } catch (CaissonException e) {
                 LOG.atDebug().addKeyValue("sandbox", box.id).log("it was gone already");
             }
@@ -157,18 +160,31 @@ final class Recovery {
         lives.lost(box, reason, detail);
     }
 
-    private void running(Box box, Optional<Engine> engine) {
-        if (engine.isEmpty()) {
+    private void running(Box box, Optional<There> there) {
+        if (there.isEmpty()) {
             gone(box);
             return;
         }
-        attach(box, engine.get());
-        if (!box.doc().state.equals(SandboxDoc.RUNNING)) {
-            SandboxDoc doc = box.draft();
-            doc.state = SandboxDoc.RUNNING;
-            lives.save(box, doc, tx -> {});
+        attach(box, there.get().engine());
+        agree(box, there.get().frozen());
+    }
+
+    /**
+     * What the engine has and what the row says become one, under the lock: the word of a freeze or
+     * a thaw may have been lost with its connection, and what was halfway is taken back.
+     */
+    private void agree(Box box, boolean frozen) {
+        boolean paused = box.doc().state.equals(SandboxDoc.PAUSED);
+        if (paused && !frozen) {
+            box.hosted().engine().freeze();
+        } else if (!paused && frozen) {
+            box.hosted().engine().thaw();
         }
-        lives.schedule(box);
+        if (!paused && !box.doc().state.equals(SandboxDoc.RUNNING)) {
+            back(box, SandboxDoc.RUNNING, null);
+        } else {
+            lives.schedule(box);
+        }
     }
 
     /** It is not there any more: why, as far as that is known. */
@@ -186,22 +202,16 @@ final class Recovery {
         }
     }
 
-    private void paused(Box box, Optional<Engine> engine) {
+    private void paused(Box box, Optional<There> there) {
         SandboxDoc doc = box.doc();
         boolean saved = doc.pauseSnapshot != null && saved(doc, doc.pauseSnapshot);
         if (saved && !doc.state.equals(SandboxDoc.PAUSING)) {
             // A session that was being made of it was told to nobody.
-            engine.ifPresent(there -> there.attach(box.id).destroy());
+            there.ifPresent(living -> living.engine().attach(box.id).destroy());
             lostExecs(box);
             back(box, SandboxDoc.PAUSED, "disk");
-        } else if (engine.isPresent()) {
-            attach(box, engine.get());
-            if (doc.state.equals(SandboxDoc.PAUSED)) {
-                lives.schedule(box);
-                return;
-            }
-            box.hosted().engine().thaw();
-            back(box, SandboxDoc.RUNNING, null);
+        } else if (there.isPresent()) {
+            running(box, there);
         } else if (saved) {
             lostExecs(box);
             back(box, SandboxDoc.PAUSED, "disk");
@@ -498,54 +508,69 @@ final class Recovery {
     // ---- an engine that went away
 
     /** Waits for the engine, then finds out whether the sandbox lives. */
-    void detached(Box box) {
-        Thread.ofVirtual()
-                .name("caisson-reattach-" + box.id)
-                .start(() -> {
-                    try {
-                        reattach(box);
-                    } catch (CaissonException e) {
-                        lives.lost(box, EndReason.LOST, e.message());
-                    }
-                });
+    void detached(Box box, HostedSandbox lost) {
+        Thread.ofVirtual().name("caisson-reattach-" + box.id).start(() -> reattached(box, lost));
     }
 
-    private void reattach(Box box) {
+    /** Tries again while the engine breaks off, or is not yet known to have done so. */
+    private void reattached(Box box, HostedSandbox lost) {
+        long until = System.nanoTime() + EngineRack.PATIENCE.toNanos();
+        while (true) {
+            try {
+                reattach(box, lost);
+                return;
+            } catch (CaissonException e) {
+                if (e.code() != ErrorCode.LAUNCHER_UNAVAILABLE || System.nanoTime() > until) {
+                    lives.lost(box, EndReason.LOST, e.message());
+                    return;
+                }
+                parts.engines().pause();
+            }
+        }
+    }
+
+    private void reattach(Box box, HostedSandbox lost) {
         Optional<Engine> engine =
                 parts.engines().await(Tier.of(box.doc().tier), EngineRack.PATIENCE);
         box.lock.lock();
         try {
-            if (box.doc().over() || "disk".equals(box.doc().pauseMode)) {
+            boolean another = !lost.equals(box.hostedOrNull());
+            if (another || box.doc().over() || "disk".equals(box.doc().pauseMode)) {
                 return;
             }
-            boolean lives0 =
-                    engine.map(there ->
-                                    there.list().stream()
-                                            .anyMatch(one -> one.sandbox().equals(box.id)))
-                            .orElse(false);
-            if (!lives0) {
+            Optional<Engine.Living> living =
+                    engine.flatMap(there ->
+                            there.list().stream()
+                                    .filter(one -> one.sandbox().equals(box.id))
+                                    .findFirst());
+            if (living.isEmpty()) {
                 lives.lost(box, EndReason.LOST, "its engine ended");
                 return;
             }
             HostedSandbox hosted = lives.attach(box, engine.get());
-            Map<String, KnownExec> known = new HashMap<>();
-            hosted.knownExecs().forEach(exec -> known.put(exec.exec(), exec));
-            box.execs
-                    .values()
-                    .forEach(exec -> {
-                        KnownExec there = known.get(exec.id);
-                        if (exec.doc().state.equals(ExecDoc.WAITING)) {
-                            return; // the agent never heard of it
-                        }
-                        if (there == null) {
-                            exec.sandboxOver(EndReason.LOST, 0);
-                        } else {
-                            follow(hosted, exec, there);
-                        }
-                    });
+            followAgain(box, hosted);
             lives.renew(box, box.doc());
+            if (!box.doc().state.equals(SandboxDoc.ENDING)) {
+                agree(box, living.get().frozen());
+            }
         } finally {
             box.lock.unlock();
+        }
+    }
+
+    private static void followAgain(Box box, HostedSandbox hosted) {
+        Map<String, KnownExec> known = new HashMap<>();
+        hosted.knownExecs().forEach(exec -> known.put(exec.exec(), exec));
+        for (RunningExec exec : box.execs.values()) {
+            KnownExec there = known.get(exec.id);
+            if (exec.doc().state.equals(ExecDoc.WAITING)) {
+                continue; // the agent never heard of it
+            }
+            if (there == null) {
+                exec.sandboxOver(EndReason.LOST, 0);
+            } else {
+                follow(hosted, exec, there);
+            }
         }
     }
 }

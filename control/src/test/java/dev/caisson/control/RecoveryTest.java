@@ -10,6 +10,7 @@ import dev.caisson.v1.QuotaJson;
 import dev.caisson.v1.SandboxJson;
 import dev.caisson.v1.SnapshotRequest;
 import dev.caisson.v1.VolumeRequest;
+import dev.caisson.wire.launcher.Request;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -256,5 +257,39 @@ final class RecoveryTest {
                 .until(() -> !host.start(made.id(), "true").isEmpty());
         assertThat(host.service.execs().find(host.admin, exec).state()).isEqualTo("running");
         assertThat(host.service.execs().kill(host.admin, exec).result()).isNotNull();
+    }
+
+    @Test
+    void letsASandboxGoOnWhosePauseWasNotAnswered() {
+        SandboxJson made = host.create();
+        host.launcher.loseWordOf(Request.BodyCase.FREEZE);
+        Fixture.refused(
+                ErrorCode.ENGINE_FAILED,
+                () ->
+                        host.service
+                                .sandboxes()
+                                .pause(host.admin, made.id(), new PauseRequest(true)));
+        await().atMost(Duration.ofSeconds(15))
+                .until(() -> state(made).equals("running") && !host.launcher.frozen(made.id()));
+        await().atMost(Duration.ofSeconds(15))
+                .ignoreExceptions()
+                .until(() -> !host.start(made.id(), "true").isEmpty());
+    }
+
+    @Test
+    void keepsASandboxPausedWhoseResumeWasNotAnswered() {
+        SandboxJson made = host.create();
+        host.service.sandboxes().pause(host.admin, made.id(), new PauseRequest(true));
+        assertThat(host.launcher.frozen(made.id())).isTrue();
+        host.launcher.loseWordOf(Request.BodyCase.THAW);
+        Fixture.refused(
+                ErrorCode.ENGINE_FAILED,
+                () -> host.service.sandboxes().resume(host.admin, made.id()));
+        await().atMost(Duration.ofSeconds(15))
+                .until(() -> state(made).equals("paused") && host.launcher.frozen(made.id()));
+    }
+
+    private String state(SandboxJson sandbox) {
+        return host.service.sandboxes().find(host.admin, sandbox.id()).state();
     }
 }

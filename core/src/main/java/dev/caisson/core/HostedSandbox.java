@@ -460,15 +460,16 @@ public final class HostedSandbox implements AutoCloseable {
 
         @Override
         public void broken(CaissonException cause) {
-            boolean takenOver = cause.code() == ErrorCode.INVALID_STATE && host.outlives();
-            if (takenOver) {
-                reporter()
-                        .emit(
-                                EventType.CONNECTION_LOST,
-                                "taken_over",
-                                () -> Map.of("cause", cause.message()));
+            if (closed || wantedEnd.get() != null || end.isDone()) {
+                return;
             }
-            if (!takenOver && !closed && wantedEnd.get() == null && !end.isDone()) {
+            boolean takenOver = cause.code() == ErrorCode.INVALID_STATE && host.outlives();
+            reporter()
+                    .emit(
+                            EventType.CONNECTION_LOST,
+                            takenOver ? "taken_over" : "broken",
+                            () -> Map.of("cause", cause.message()));
+            if (!takenOver) {
                 Thread.ofVirtual().name("caisson-end-" + id()).start(() -> endBroken(cause));
             }
         }

@@ -101,6 +101,18 @@ public final class FakeLauncher implements AutoCloseable {
         cpu.put(sandbox, micros);
     }
 
+    /** Does it, and breaks the control connection before it is told. */
+    public void loseWordOf(Request.BodyCase kind) {
+        onRequest = request -> {
+            if (request.getBodyCase() == kind) {
+                onRequest = other -> null;
+                answer(request);
+                cutControl();
+            }
+            return null;
+        };
+    }
+
     /** Lets sandboxes outlive the control connection, as leased ones do. */
     public void lease() {
         leasedOnly = true;

@@ -120,8 +120,10 @@ public final class NamespacesEngine implements Engine {
             implements LauncherConnection.Watcher {
         @Override
         public void ended(Ended ended) {
-            NamespacesSandbox sandbox = live.remove(ended.getSandbox());
-            if (sandbox != null) {
+            NamespacesSandbox sandbox = live.get(ended.getSandbox());
+            // While a creation is not answered this is about an earlier one of the same name, whose
+            // end was asked for and has been answered just before.
+            if (sandbox != null && sandbox.isCreated()) {
                 sandbox.ended(ended);
             }
         }
@@ -212,7 +214,8 @@ public final class NamespacesEngine implements Engine {
     private NamespacesSandbox adopt(String id, CompletableFuture<Reply> creation) {
         NamespacesSandbox sandbox = new NamespacesSandbox(id, launcher, creation);
         live.put(id, sandbox);
-        sandbox.onEnd().thenRun(() -> live.remove(id));
+        // Another of the same name may have taken its place.
+        sandbox.onEnd().thenRun(() -> live.remove(id, sandbox));
         return sandbox;
     }
 

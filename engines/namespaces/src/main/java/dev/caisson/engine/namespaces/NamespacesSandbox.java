@@ -208,6 +208,11 @@ final class NamespacesSandbox implements EngineSandbox {
         }
     }
 
+    /** Whether the launcher has answered its creation. */
+    boolean isCreated() {
+        return creation.isDone();
+    }
+
     /** It is gone, for whatever reason; the first one counts. */
     void end(Ended ended) {
         end.complete(ended);

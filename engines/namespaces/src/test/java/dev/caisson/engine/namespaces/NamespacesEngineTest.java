@@ -9,12 +9,16 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventSink;
 import dev.caisson.api.Sandbox;
 import dev.caisson.api.SandboxSpec;
+import dev.caisson.api.Limits;
 import dev.caisson.core.EngineCaisson;
+import dev.caisson.core.EngineRequest;
+import dev.caisson.core.EngineSandbox;
 import dev.caisson.testkit.FakeLauncher;
 import dev.caisson.wire.launcher.Create;
 import dev.caisson.wire.launcher.ErrorKind;
 import dev.caisson.wire.launcher.Request;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -160,5 +164,35 @@ class NamespacesEngineTest {
         assertThat(e.remedy()).isEqualTo("grant CAP");
         assertThat(LauncherProcess.refused("panic").message()).contains("panic");
         assertThat(LauncherProcess.refused("").code()).isEqualTo(ErrorCode.LAUNCHER_UNAVAILABLE);
+    }
+
+    @Test
+    void takesTheLastWordOnASandboxForNoOtherOfItsName() {
+        try (NamespacesEngine engine = NamespacesEngine.connect(launcher.socket())) {
+            launcher.onCreate(create -> {
+                tell(create.getSandbox());
+                return null;
+            });
+            EngineSandbox second = engine.create(
+                    EngineRequest.of(
+                            "sb22222222222222222222",
+                            "local",
+                            "host",
+                            Limits.defaults(),
+                            Optional.empty(),
+                            Optional.empty()));
+            second.awaitCreated();
+            assertThat(second.onEnd()).isNotDone();
+            tell(second.id()); // the control: its own end
+            assertThat(second.onEnd()).succeedsWithin(Duration.ofSeconds(10));
+        }
+    }
+
+    private void tell(String sandbox) {
+        try {
+            launcher.end(sandbox, dev.caisson.wire.launcher.EndReason.END_DELETED);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 }
