@@ -16,7 +16,7 @@ final class LimitOptions {
             defaultValue = "1",
             converter = Converters.Cores.class,
             description = "CPU time per wall time, in cores (${DEFAULT-VALUE})")
-    private double cpus;
+    private double cpus = Limits.defaults().cpus();
 
     @Option(
             names = "--memory",
@@ -24,7 +24,7 @@ final class LimitOptions {
             defaultValue = "512m",
             converter = Converters.Size.class,
             description = "memory, without swap; files in /tmp count (${DEFAULT-VALUE})")
-    private ByteSize memory;
+    private ByteSize memory = Limits.defaults().memory();
 
     @Option(
             names = "--pids",
@@ -32,7 +32,7 @@ final class LimitOptions {
             defaultValue = "256",
             converter = Converters.Whole.class,
             description = "processes and threads (${DEFAULT-VALUE})")
-    private int pids;
+    private int pids = Limits.defaults().pids();
 
     @Option(
             names = "--disk",
@@ -40,7 +40,7 @@ final class LimitOptions {
             defaultValue = "1g",
             converter = Converters.Size.class,
             description = "bytes that may be written (${DEFAULT-VALUE})")
-    private ByteSize disk;
+    private ByteSize disk = Limits.defaults().disk();
 
     @Option(
             names = "--inodes",
@@ -48,7 +48,7 @@ final class LimitOptions {
             defaultValue = "128k",
             converter = Converters.Count.class,
             description = "files that may be made (${DEFAULT-VALUE})")
-    private long inodes;
+    private long inodes = Limits.defaults().inodes();
 
     @Option(
             names = "--open-files",
@@ -56,7 +56,7 @@ final class LimitOptions {
             defaultValue = "1024",
             converter = Converters.Whole.class,
             description = "descriptors of each process (${DEFAULT-VALUE})")
-    private int openFiles;
+    private int openFiles = Limits.defaults().openFiles();
 
     @Option(
             names = "--timeout",
@@ -64,7 +64,7 @@ final class LimitOptions {
             defaultValue = "60s",
             converter = Converters.Time.class,
             description = "wall time (${DEFAULT-VALUE})")
-    private Duration timeout;
+    private Duration timeout = Limits.defaults().timeout();
 
     @Option(
             names = "--output-limit",
@@ -72,7 +72,7 @@ final class LimitOptions {
             defaultValue = "1m",
             converter = Converters.Size.class,
             description = "captured output, each of stdout and stderr (${DEFAULT-VALUE})")
-    private ByteSize outputLimit;
+    private ByteSize outputLimit = Limits.defaults().outputLimit();
 
     @Option(
             names = "--on-output-limit",
@@ -80,7 +80,7 @@ final class LimitOptions {
             defaultValue = "truncate",
             converter = Converters.OutputAction.class,
             description = "beyond it: count and discard, or kill (${DEFAULT-VALUE})")
-    private OnOutputLimit onOutputLimit;
+    private OnOutputLimit onOutputLimit = Limits.defaults().onOutputLimit();
 
     @Option(
             names = "--io-rate",
@@ -88,6 +88,31 @@ final class LimitOptions {
             converter = Converters.Size.class,
             description = "bytes per second to and from the disk (no limit)")
     private @Nullable ByteSize ioRate;
+
+    /**
+     * Takes over an option that is written in the plain way; false: it is none of these.
+     *
+     * @throws dev.caisson.api.CaissonException when the value is none
+     */
+    boolean plain(String name, String value) {
+        switch (name) {
+            case "--cpus" -> cpus = new Converters.Cores().convert(value);
+            case "--memory" -> memory = new Converters.Size().convert(value);
+            case "--pids" -> pids = new Converters.Whole().convert(value);
+            case "--disk" -> disk = new Converters.Size().convert(value);
+            case "--inodes" -> inodes = new Converters.Count().convert(value);
+            case "--open-files" -> openFiles = new Converters.Whole().convert(value);
+            case "--timeout" -> timeout = new Converters.Time().convert(value);
+            case "--output-limit" -> outputLimit = new Converters.Size().convert(value);
+            case "--on-output-limit" ->
+                    onOutputLimit = new Converters.OutputAction().convert(value);
+            case "--io-rate" -> ioRate = new Converters.Size().convert(value);
+            default -> {
+                return false;
+            }
+        }
+        return true;
+    }
 
     boolean killsOnOutput() {
         return onOutputLimit == OnOutputLimit.KILL;

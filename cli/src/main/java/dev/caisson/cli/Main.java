@@ -80,21 +80,50 @@ final class Main implements Runnable {
         throw new ParameterException(spec.commandLine(), "No command given.");
     }
 
-    /** Runs one command and returns the exit status. */
+    /**
+     * Runs one command and returns the exit status. The plain ways to write the two that start
+     * often are read by themselves.
+     */
     int execute(String... args) {
         List<String> given = List.of(args);
+        String command = given.isEmpty() ? "" : given.getFirst();
+        try {
+            if (command.equals("serve")) {
+                Optional<ServeOptions> plain = ServeOptions.plain(given);
+                if (plain.isPresent()) {
+                    return Serve.run(plain.get().settings(), streams);
+                }
+            } else if (command.equals("run")) {
+                Optional<RunCommand> plain = RunCommand.plain(this, given);
+                if (plain.isPresent()) {
+                    return plain.get().call();
+                }
+            }
+        } catch (CaissonException e) {
+            return report(e, given);
+        }
+        return parse(given, args);
+    }
+
+    private int parse(List<String> given, String... args) {
+        return line(given).execute(args);
+    }
+
+    /** The library that reads the line, with the command that is named first. */
+    CommandLine line(List<String> given) {
         CommandLine line = new CommandLine(this);
         if (!given.isEmpty()) {
             Commands.add(line, given.getFirst());
         }
         line.setUsageHelpWidth(100)
+                .setExpandAtFiles(false)
                 .setStopAtPositional(true)
                 .setOut(streams.printer())
                 .setParameterExceptionHandler((e, parsed) -> refuse(e, given))
                 .setExecutionExceptionHandler((e, failed, parsed) -> fail(e, given));
         Commands.mixOptionsAndWords(line);
         Commands.space(line);
-        return line.execute(args);
+        return line;
     }
 
     private int refuse(ParameterException e, List<String> args) {

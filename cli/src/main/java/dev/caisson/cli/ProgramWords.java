@@ -1,5 +1,6 @@
 package dev.caisson.cli;
 
+import dev.caisson.api.CaissonException;
 import dev.caisson.api.Program;
 import java.io.IOException;
 import java.io.InputStream;
@@ -8,9 +9,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.ParameterException;
 
 /**
  * The words of a command line after its options: a script, or a command behind {@code --}.
@@ -18,16 +16,17 @@ import picocli.CommandLine.ParameterException;
  * @param words at least one
  * @param lang what {@code --lang} said
  */
-record ProgramWords(CommandLine line, List<String> words, boolean command, @Nullable String lang) {
+record ProgramWords(List<String> words, boolean command, @Nullable String lang) {
     /** Longest code that is read from standard input. */
     private static final int MAX_CODE = 16 << 20;
 
-    static ProgramWords of(CommandSpec spec, List<String> words, @Nullable String lang) {
-        CommandLine line = spec.commandLine();
-        List<String> all = line.getParseResult().originalArgs();
-        int before = all.size() - words.size() - 1;
-        boolean command = before >= 0 && all.get(before).equals("--");
-        ProgramWords program = new ProgramWords(line, List.copyOf(words), command, lang);
+    /**
+     * Checks them.
+     *
+     * @param command whether they stood behind {@code --}
+     */
+    static ProgramWords of(List<String> words, boolean command, @Nullable String lang) {
+        ProgramWords program = new ProgramWords(List.copyOf(words), command, lang);
         program.check();
         return program;
     }
@@ -87,7 +86,7 @@ record ProgramWords(CommandLine line, List<String> words, boolean command, @Null
         return new String(code, StandardCharsets.UTF_8);
     }
 
-    private ParameterException wrong(String message) {
-        return new ParameterException(line, message);
+    private static CaissonException wrong(String message) {
+        return RunCommand.wrong(message);
     }
 }

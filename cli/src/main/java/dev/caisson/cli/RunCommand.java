@@ -2,22 +2,26 @@ package dev.caisson.cli;
 
 import dev.caisson.api.Caisson;
 import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
 import dev.caisson.api.RunResult;
 import dev.caisson.api.RunSpec;
 import dev.caisson.api.SandboxSpec;
 import dev.caisson.api.Tier;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
@@ -46,7 +50,7 @@ import picocli.CommandLine.Spec;
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 final class RunCommand implements Callable<Integer> {
     @ParentCommand private Main main;
-    @Spec private CommandSpec spec;
+    @Spec private @Nullable CommandSpec spec; // null where the line was plain
 
     @Option(
             names = "--lang",
@@ -83,7 +87,7 @@ final class RunCommand implements Callable<Integer> {
             paramLabel = "PATH",
             defaultValue = "/work",
             description = "working directory inside (${DEFAULT-VALUE})")
-    private String workdir;
+    private String workdir = "/work";
 
     @Option(names = "--json", description = "print one JSON object instead of the output")
     private boolean json;
@@ -94,7 +98,7 @@ final class RunCommand implements Callable<Integer> {
             defaultValue = "auto",
             converter = Converters.TierName.class,
             description = "strength of the boundary (${DEFAULT-VALUE}: strongest there is)")
-    private Tier tier;
+    private Tier tier = Tier.AUTO;
 
     @Option(
             names = "--allow-degraded",
@@ -107,6 +111,8 @@ final class RunCommand implements Callable<Integer> {
     @Parameters(hidden = true, arity = "0..*")
     private List<String> words = new ArrayList<>();
 
+    private boolean dashes; // of a plain line: the words stood behind --
+
     @Override
     public Integer call() {
         RunSpec run = runSpec();
@@ -117,6 +123,90 @@ final class RunCommand implements Callable<Integer> {
             return report(e, watcher);
         }
     }
+
+    // ---- without the library that reads command lines
+
+    /**
+     * Reads the plain ways to write it: an option, its value, and no value that may be an option. A
+     * third of a run's time is the library that reads the others, whose classes are too old for a
+     * class cache.
+     *
+     * @param args of the whole command line
+     * @return empty where the library must look: help, what is wrong, and other ways to write it
+     */
+    static Optional<RunCommand> plain(Main main, List<String> args) {
+        RunCommand run = new RunCommand();
+        run.main = main;
+        Set<String> seen = new HashSet<>();
+        int at = 1;
+        while (at < args.size() && args.get(at).startsWith("--") && args.get(at).length() > 2) {
+            String name = args.get(at++);
+            boolean repeats = name.equals("--file") || name.equals("--env");
+            if (!repeats && !seen.add(name)) {
+                return Optional.empty();
+            }
+            if (run.plainFlag(name)) {
+                continue;
+            }
+            if (at == args.size() || args.get(at).isEmpty() || args.get(at).startsWith("-")) {
+                return Optional.empty();
+            }
+            try {
+                if (!run.plainOption(name, args.get(at++))) {
+                    return Optional.empty();
+                }
+            } catch (CaissonException | InvalidPathException e) {
+                return Optional.empty();
+            }
+        }
+        return run.plainWords(args.subList(at, args.size())) ? Optional.of(run) : Optional.empty();
+    }
+
+    private boolean plainFlag(String name) {
+        switch (name) {
+            case "--stdin" -> stdin = true;
+            case "--json" -> json = true;
+            case "--allow-degraded" -> allowDegraded = true;
+            case "--quiet" -> quiet = true;
+            default -> {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private boolean plainOption(String name, String value) {
+        switch (name) {
+            case "--lang" -> lang = value;
+            case "--file" -> files.add(value);
+            case "--out" -> out = Path.of(value);
+            case "--env" -> env.add(value);
+            case "--workdir" -> workdir = value;
+            case "--tier" -> tier = new Converters.TierName().convert(value);
+            default -> {
+                return limits.plain(name, value);
+            }
+        }
+        return true;
+    }
+
+    private boolean plainWords(List<String> given) {
+        dashes = !given.isEmpty() && given.getFirst().equals("--");
+        words = dashes ? given.subList(1, given.size()) : given;
+        return !words.isEmpty()
+                && (dashes || (!words.getFirst().startsWith("-") || words.getFirst().equals("-")));
+    }
+
+    private boolean behindDashes() {
+        if (spec == null) {
+            return dashes;
+        }
+        List<String> all = spec.commandLine().getParseResult().originalArgs();
+        int before = all.size() - words.size() - 1;
+        return before >= 0 && all.get(before).equals("--");
+    }
+
+    // ---- running
 
     private RunResult run(RunSpec run, Watcher watcher) {
         try (Caisson caisson = main.opener().get()) {
@@ -130,14 +220,15 @@ final class RunCommand implements Callable<Integer> {
         }
     }
 
-    private RunSpec runSpec() {
+    /** What is asked for. */
+    RunSpec runSpec() {
         SandboxSpec sandbox =
                 SandboxSpec.defaults()
                         .withTier(tier)
                         .withLimits(limits.limits())
                         .withEnv(environment())
                         .withAllowDegraded(allowDegraded);
-        ProgramWords program = ProgramWords.of(spec, words, lang);
+        ProgramWords program = ProgramWords.of(words, behindDashes(), lang);
         if (stdin && program.fromStdin()) {
             throw wrong("--stdin and code from standard input exclude each other.");
         }
@@ -165,8 +256,8 @@ final class RunCommand implements Callable<Integer> {
         return variables;
     }
 
-    private ParameterException wrong(String message) {
-        return new ParameterException(spec.commandLine(), message);
+    static CaissonException wrong(String message) {
+        return CaissonException.of(ErrorCode.INVALID, message).withRemedy("See: caisson help run");
     }
 
     private int report(RunResult result, Watcher watcher) {

@@ -1,9 +1,6 @@
 package dev.caisson.cli;
 
-import dev.caisson.serve.Serving;
-import dev.caisson.serve.Settings;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CountDownLatch;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.ParentCommand;
@@ -31,44 +28,12 @@ final class ServeCommand implements Callable<Integer> {
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private ServeOptions options;
 
-    @Override
-    public Integer call() throws InterruptedException {
-        Settings settings = options.settings();
-        Serving serving = Serving.start(settings);
-        welcome(serving);
-        CountDownLatch stopped = new CountDownLatch(1);
-        Runtime.getRuntime()
-                .addShutdownHook(
-                        new Thread(
-                                () -> {
-                                    serving.close();
-                                    stopped.countDown();
-                                },
-                                "caisson-stop"));
-        stopped.await();
-        return 0;
+    ServeOptions options() {
+        return options;
     }
 
-    private void welcome(Serving serving) {
-        Streams streams = main.streams();
-        String url = serving.url();
-        streams.say("Caisson listens on " + url);
-        String key = "$(cat " + serving.firstKeyFile() + ")";
-        if (serving.firstKey().isPresent()) {
-            streams.say("The first admin key is in " + serving.firstKeyFile());
-            if (streams.errIsTerminal()) {
-                key = String.valueOf(serving.firstKey().get().key());
-                streams.say("and, shown once here:  " + key);
-            }
-        }
-        streams.say("Try:");
-        streams.say(
-                "  curl -H \"Authorization: Bearer "
-                        + key
-                        + "\" -H 'Content-Type: application/json' \\");
-        streams.say(
-                "       -d '{\"language\":\"python\",\"code\":\"print(6*7)\"}' "
-                        + url
-                        + "/v1/runs");
+    @Override
+    public Integer call() {
+        return Serve.run(options.settings(), main.streams());
     }
 }

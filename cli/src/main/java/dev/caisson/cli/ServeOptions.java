@@ -6,9 +6,12 @@ import dev.caisson.serve.Settings;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.EnumMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -51,6 +54,51 @@ final class ServeOptions {
             paramLabel = "SETTING=VALUE",
             description = "any other setting; 'caisson config show' lists them")
     private Map<String, String> others = new LinkedHashMap<>();
+
+    /**
+     * Reads a command line {@code serve --NAME VALUE …} without the library that reads others: its
+     * classes are too old for a class cache, and were a third of a server's start.
+     *
+     * @param args of the whole command line
+     * @return empty where the library must look: help, what is wrong, and other ways to write it
+     */
+    static Optional<ServeOptions> plain(List<String> args) {
+        ServeOptions options = new ServeOptions();
+        Set<String> seen = new HashSet<>();
+        for (int at = 1; at < args.size(); at += 2) {
+            String name = args.get(at);
+            boolean once = name.equals("--set") || seen.add(name);
+            if (!once || at + 1 == args.size() || !options.plain(name, args.get(at + 1))) {
+                return Optional.empty();
+            }
+        }
+        return Optional.of(options);
+    }
+
+    private boolean plain(String name, String value) {
+        if (value.isEmpty() || value.startsWith("-")) {
+            return false;
+        }
+        switch (name) {
+            case "--config" -> config = Path.of(value);
+            case "--listen" -> listen = value;
+            case "--data" -> data = value;
+            case "--store" -> store = value;
+            case "--launcher" -> launcher = value;
+            case "--ports-listen" -> ports = value;
+            case "--set" -> {
+                int end = value.indexOf('=');
+                if (end <= 0 || end == value.length() - 1) {
+                    return false;
+                }
+                others.put(value.substring(0, end), value.substring(end + 1));
+            }
+            default -> {
+                return false;
+            }
+        }
+        return true;
+    }
 
     Settings settings() {
         Map<Setting, String> flags = new EnumMap<>(Setting.class);

@@ -553,7 +553,9 @@ final class Lives {
             }
         }
 
-        /** The engine broke off; of a connection that was followed by another that means nothing. */
+        /**
+         * The engine broke off; of a connection that was followed by another that means nothing.
+         */
         private void cut() {
             HostedSandbox lost = box.hostedOrNull();
             if (lost != null && box.isToldTo(this)) {

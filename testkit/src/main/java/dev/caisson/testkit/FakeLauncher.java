@@ -103,14 +103,15 @@ public final class FakeLauncher implements AutoCloseable {
 
     /** Does it, and breaks the control connection before it is told. */
     public void loseWordOf(Request.BodyCase kind) {
-        onRequest = request -> {
-            if (request.getBodyCase() == kind) {
-                onRequest = other -> null;
-                answer(request);
-                cutControl();
-            }
-            return null;
-        };
+        onRequest =
+                request -> {
+                    if (request.getBodyCase() == kind) {
+                        onRequest = other -> null;
+                        answer(request);
+                        cutControl();
+                    }
+                    return null;
+                };
     }
 
     /** Lets sandboxes outlive the control connection, as leased ones do. */

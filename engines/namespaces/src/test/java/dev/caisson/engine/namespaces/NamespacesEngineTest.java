@@ -7,9 +7,9 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventSink;
+import dev.caisson.api.Limits;
 import dev.caisson.api.Sandbox;
 import dev.caisson.api.SandboxSpec;
-import dev.caisson.api.Limits;
 import dev.caisson.core.EngineCaisson;
 import dev.caisson.core.EngineRequest;
 import dev.caisson.core.EngineSandbox;
@@ -173,14 +173,15 @@ class NamespacesEngineTest {
                 tell(create.getSandbox());
                 return null;
             });
-            EngineSandbox second = engine.create(
-                    EngineRequest.of(
-                            "sb22222222222222222222",
-                            "local",
-                            "host",
-                            Limits.defaults(),
-                            Optional.empty(),
-                            Optional.empty()));
+            EngineSandbox second =
+                    engine.create(
+                            EngineRequest.of(
+                                    "sb22222222222222222222",
+                                    "local",
+                                    "host",
+                                    Limits.defaults(),
+                                    Optional.empty(),
+                                    Optional.empty()));
             second.awaitCreated();
             assertThat(second.onEnd()).isNotDone();
             tell(second.id()); // the control: its own end
