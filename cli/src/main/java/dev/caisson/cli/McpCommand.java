@@ -1,9 +1,14 @@
 package dev.caisson.cli;
 
 import dev.caisson.api.Caisson;
+import dev.caisson.client.McpBridge;
+import dev.caisson.client.RemoteConfig;
 import dev.caisson.mcp.CaissonBackend;
 import dev.caisson.mcp.McpStdio;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -31,6 +36,12 @@ final class McpCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         Main main = (Main) spec.root().userObject();
+        if (!main.env().getOrDefault("CAISSON_URL", "").isBlank()) {
+            OutputStream out = new FileOutputStream(FileDescriptor.out);
+            System.setOut(System.err); // a foreign line would break the protocol
+            McpBridge.serve(RemoteConfig.of(main.env()), System.in, out);
+            return 0;
+        }
         try (Caisson caisson = main.opener().get()) {
             McpStdio.serveProcess(new CaissonBackend(caisson));
         }
