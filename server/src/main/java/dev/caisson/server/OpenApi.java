@@ -1,5 +1,6 @@
 package dev.caisson.server;
 
+import dev.caisson.api.ErrorCode;
 import dev.caisson.v1.Json;
 import java.io.IOException;
 import java.io.InputStream;
@@ -7,6 +8,7 @@ import java.io.UncheckedIOException;
 import java.lang.reflect.RecordComponent;
 import java.lang.reflect.Type;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -14,13 +16,26 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.SortedSet;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** The OpenAPI 3.1 document of the table of routes, and the page that shows it. */
 final class OpenApi {
+    /**
+     * Statuses of failures that a client may meet. 500 is none of them: it is a defect, and a test
+     * that compares answers with this document tells of it.
+     */
+    private static final SortedSet<Integer> FAILURES =
+            Arrays.stream(ErrorCode.values())
+                    .map(ErrorCode::httpStatus)
+                    .filter(status -> status > 500)
+                    .collect(Collectors.toCollection(TreeSet::new));
+
     private static final Pattern PARAMETER = Pattern.compile("\\{([a-z]+)(?:\\.\\.\\.)?}");
 
     private final List<Route> all;
@@ -222,16 +237,18 @@ final class OpenApi {
             }
             responses.put(Integer.toString(status), response);
         }
-        responses.put(
-                "default",
-                Map.of(
-                        "description",
-                        "Refused or failed.",
-                        "content",
-                        Map.of(
-                                "application/json",
-                                Map.of("schema", Schemas.ref(Forms.ErrorBody.class)))));
+        responses.put("4XX", failure("Refused."));
+        FAILURES.forEach(
+                status -> responses.putIfAbsent(Integer.toString(status), failure("Failed.")));
         return responses;
+    }
+
+    private static Map<String, Object> failure(String description) {
+        return Map.of(
+                "description",
+                description,
+                "content",
+                Map.of("application/json", Map.of("schema", Schemas.ref(Forms.ErrorBody.class))));
     }
 
     private Map<String, Object> content(Route route) {
