@@ -5,6 +5,7 @@
 //! to v1 it just has no limits. Folders are reached by descriptors opened once, so that no path matters later.
 
 use crate::error::{Doing, Error, Result};
+use crate::group::Group;
 use crate::sys;
 use crate::upgrade::{HierarchyState, LauncherState, Legacy};
 use caisson_wire::launcher as wire;
@@ -14,7 +15,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Name of our folder at the top of each hierarchy.
-const TOP: &str = "caisson";
+pub(crate) const TOP: &str = "caisson";
 const SYSTEM: &str = "caisson/system";
 /// Where spawners live on v2, beside the groups of execs: a name that no exec can have.
 pub(crate) const SPAWNER: &str = "spawner.leaf";
@@ -25,7 +26,7 @@ const VIEWED: [&str; 5] = ["memory", "cpu", "cpuacct", "cpuset", "pids"];
 /// How often something is tried again that another launcher's end can cross.
 const RACES: usize = 16;
 pub(crate) const PERIOD_MICROS: u64 = 100_000;
-/// The highest weight a group can have; `system` has ten times as much.
+/// The highest weight a group can have (`request.rs`); `system` has ten times as much.
 const MAX_WEIGHT: u64 = 1000;
 
 struct Hierarchy {
@@ -84,10 +85,11 @@ pub(crate) fn field(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
-fn make_folder(dir: BorrowedFd<'_>, path: &str) -> io::Result<()> {
+/// Makes a folder that may be there; true when it was not.
+pub(crate) fn make_folder(dir: BorrowedFd<'_>, path: &str) -> io::Result<bool> {
     match rustix::fs::mkdirat(dir, path, Mode::from_raw_mode(0o755)) {
-        Err(Errno::EXIST) => Ok(()),
-        other => Ok(other?),
+        Err(Errno::EXIST) => Ok(false),
+        other => Ok(other.map(|()| true)?),
     }
 }
 
@@ -233,7 +235,7 @@ impl Cgroups {
     }
 
     /// Roots of the distinct hierarchies that hold limits, memory first.
-    fn limiting(&self) -> Vec<BorrowedFd<'_>> {
+    pub(crate) fn limiting(&self) -> Vec<BorrowedFd<'_>> {
         if !self.limits_in_v1 {
             return Vec::new();
         }
@@ -252,7 +254,7 @@ impl Cgroups {
         write_at(root, &format!("{path}/{file}"), value).doing(|| format!("set {file} of {path} to {value}"))
     }
 
-    fn set_cpu_weight(&self, path: &str, weight: u64) -> Result<()> {
+    pub(crate) fn set_cpu_weight(&self, path: &str, weight: u64) -> Result<()> {
         if self.limits_in_v1 {
             self.set("cpu", path, "cpu.shares", &(weight * 1024 / 100).clamp(2, 262_144).to_string())
         } else {
@@ -298,38 +300,14 @@ impl Cgroups {
         self.set("pids", path, "pids.max", &value)
     }
 
-    /// Makes the folders of a group if they are not there.
-    pub fn make_group(&self, group: &str) -> Result<()> {
-        let path = format!("{TOP}/{group}");
-        for root in self.limiting().into_iter().chain([self.v2.root.as_fd()]) {
-            make_folder(root, &path).doing(|| format!("make the cgroup {path}"))?;
-        }
-        if !self.limits_in_v1 {
-            enable(self.v2.root.as_fd(), &path).doing(|| format!("enable controllers in {path}"))?;
-        }
-        Ok(())
-    }
-
-    /// Sets a group's weight and ceilings; 0 means none.
-    pub fn limit_group(&self, request: &wire::SetGroup) -> Result<()> {
-        self.make_group(&request.group)?;
-        let path = format!("{TOP}/{}", request.group);
-        if request.weight > 0 {
-            self.set_cpu_weight(&path, u64::from(request.weight).min(MAX_WEIGHT))?;
-        }
-        self.set_cpu_quota(&path, request.cpu_millis)?;
-        self.set_memory(&path, request.memory_bytes)?;
-        self.set_pids(&path, request.pids)
-    }
-
     /// Makes a sandbox's folders, without limits. `agent` is the host uid of its agent, which makes exec groups there.
-    pub fn make(&self, group: &str, sandbox: &str, agent: u32) -> Result<SandboxCgroups> {
+    pub fn make(&self, group: &Group, sandbox: &str, agent: u32) -> Result<SandboxCgroups> {
         let mut outcome = self.try_make(group, sandbox, agent);
         // Another launcher that leaves removes a group's empty folder, maybe just before ours is in it.
         for _ in 0..RACES {
             match &outcome {
                 Err(e) if is_gone(e) => {
-                    self.remove(&format!("{TOP}/{group}/{sandbox}"));
+                    self.remove(&format!("{TOP}/{}/{sandbox}", group.folder));
                     outcome = self.try_make(group, sandbox, agent);
                 }
                 _ => break,
@@ -338,9 +316,9 @@ impl Cgroups {
         outcome
     }
 
-    fn try_make(&self, group: &str, sandbox: &str, agent: u32) -> Result<SandboxCgroups> {
+    fn try_make(&self, group: &Group, sandbox: &str, agent: u32) -> Result<SandboxCgroups> {
         self.make_group(group)?;
-        let path = format!("{TOP}/{group}/{sandbox}");
+        let path = format!("{TOP}/{}/{sandbox}", group.folder);
         let step = || format!("make the cgroup {path}");
         let v2 = self.v2.root.as_fd();
         rustix::fs::mkdirat(v2, &path, Mode::from_raw_mode(0o755)).doing(step)?;
@@ -571,7 +549,7 @@ fn give(dir: BorrowedFd<'_>, path: &str, uid: u32) -> io::Result<()> {
 }
 
 /// Hands the limiting controllers, and io where there is one, down to the children of `path`.
-fn enable(root: BorrowedFd<'_>, path: &str) -> io::Result<()> {
+pub(crate) fn enable(root: BorrowedFd<'_>, path: &str) -> io::Result<()> {
     let file =
         if path.is_empty() { "cgroup.subtree_control".to_string() } else { format!("{path}/cgroup.subtree_control") };
     let have = read_at(root, &file)?;

@@ -1,5 +1,6 @@
 //! The life of sandboxes in the launcher's loop: parked, made, ended, cleared, and what time does to them.
 
+use crate::cgroup::TOP;
 use crate::disk::{self, Disk, Shape, Wanted};
 use crate::error::{Error, Result};
 use crate::janitor::Leftover;
@@ -66,10 +67,13 @@ impl Server {
 
     fn park(&mut self, group: &str, id: &str, owner: u64) -> Result<()> {
         self.parked_at = Instant::now();
+        let group = self.enter_group(self.uid_of(owner), group)?;
+        let path = format!("{TOP}/{}/{id}", group.folder);
         let base = self.parts.ids.take()?;
+        self.parts.groups.mark_made(&group.folder, self.parked_at);
         let parked = self.parts.ids.login().and_then(|login| {
-            self.parts.journal.intend(id, &format!("caisson/{group}/{id}"))?;
-            Sandbox::park(&self.parts.cgroups, self.parts.agent.as_fd(), group, id, base, login, owner)
+            self.parts.journal.intend(id, &path)?;
+            Sandbox::park(&self.parts.cgroups, self.parts.agent.as_fd(), &group, id, base, login, owner)
         });
         let sandbox = match parked {
             Ok(sandbox) => sandbox,
@@ -77,7 +81,7 @@ impl Server {
                 self.clearing += 1;
                 self.parts.janitor.clear(Leftover {
                     id: id.into(),
-                    path: format!("caisson/{group}/{id}"),
+                    path,
                     uid_base: base,
                     disk: None,
                     volumes: Vec::new(),
@@ -532,7 +536,8 @@ impl Server {
         let poll = (!self.pending.is_empty()).then(|| Instant::now() + Duration::from_millis(1));
         let parking = (!self.hints.is_empty() && self.parked() < MAX_PARKED).then_some(self.quiet_at);
         let poll = poll.or_else(|| self.upgrading.map(|_| Instant::now() + Duration::from_millis(2)));
-        [self.deadlines.next(), poll, parking, self.idle_end()].into_iter().flatten().min()
+        let groups = self.parts.groups.next_sweep();
+        [self.deadlines.next(), poll, parking, groups, self.idle_end()].into_iter().flatten().min()
     }
 
     pub(crate) fn expire(&mut self) {
@@ -540,6 +545,7 @@ impl Server {
         if !self.hints.is_empty() {
             self.park_hinted(now);
         }
+        self.sweep_groups(now);
         for id in self.deadlines.due(now) {
             let over = self.sandboxes.get(&id).and_then(Sandbox::max_life).is_some_and(|at| at <= now);
             let (reason, detail) = if over {

@@ -4,6 +4,7 @@ use crate::cgroup::{Cgroups, SandboxCgroups};
 use crate::disk::Disk;
 use crate::error::{Doing, Error, Result};
 use crate::freeze::Hold;
+use crate::group::Group;
 use crate::seat::{self, Child, Order};
 use crate::setup::{AGENT_ID, Plan};
 use crate::sys;
@@ -51,7 +52,7 @@ pub struct Sandbox {
     pub id: String,
     /// `caisson/GROUP/SANDBOX`.
     pub path: String,
-    /// Its group.
+    /// Its group, as its client calls it.
     pub group: String,
     /// First host id.
     pub uid_base: u32,
@@ -123,7 +124,7 @@ impl Sandbox {
     pub fn park(
         cgroups: &Cgroups,
         agent: BorrowedFd<'_>,
-        group: &str,
+        group: &Group,
         id: &str,
         uid_base: u32,
         login: u32,
@@ -134,7 +135,7 @@ impl Sandbox {
         let user = seat::park_user(cgroups, &own, agent, login)?;
         let names: &[&'static str] = if cgroups.limits_in_v1() { &VIEW_NAMES_V1 } else { &[""] };
         let root = seat::park_root(agent, login, names)?;
-        let mut sandbox = Self::bare(id, &own.path, group, uid_base, login);
+        let mut sandbox = Self::bare(id, &own.path, &group.name, uid_base, login);
         sandbox.owner = owner;
         sandbox.cgroups = Some(own);
         sandbox.user = Some(user);
@@ -331,6 +332,11 @@ impl Sandbox {
         if let (Some(root), None) = (self.root.take(), &self.process) {
             root.end_with_clone();
         }
+    }
+
+    /// Its group's folder beneath `caisson`.
+    pub fn group_folder(&self) -> Option<&str> {
+        self.path.split('/').nth(1)
     }
 
     /// When its lease runs out.

@@ -6,6 +6,7 @@ use crate::conn::{Conn, Read, Stage};
 use crate::deadlines::Deadlines;
 use crate::disk::Stock;
 use crate::error::{Doing, Error, Result};
+use crate::group::Groups;
 use crate::ids::Ids;
 use crate::janitor::Janitor;
 use crate::journal::Journal;
@@ -45,6 +46,8 @@ pub(crate) enum Source {
 pub struct Parts {
     /// Hierarchies.
     pub cgroups: Arc<Cgroups>,
+    /// Groups.
+    pub groups: Groups,
     /// Journal of this launcher.
     pub journal: Journal,
     /// Host ids.
@@ -385,12 +388,7 @@ impl Server {
             Body::Destroy(destroy) => self.destroy(asker, uid, &destroy.sandbox),
             Body::Renew(renew) => self.renew(asker, uid, &renew),
             Body::RenewMany(renew) => self.renew_many(asker, uid, &renew),
-            Body::SetGroup(group) => {
-                request::set_group(&group)?;
-                self.parts.cgroups.limit_group(&group)?;
-                self.answer(asker, done);
-                Ok(())
-            }
+            Body::SetGroup(group) => self.set_group(asker, uid, &group),
             Body::Observe(observe) => {
                 let observed = self.observe(uid, &observe.sandbox)?;
                 self.answer(asker, reply::Body::Observed(observed));
