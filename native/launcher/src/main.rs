@@ -1,10 +1,12 @@
 //! The launcher: the only part of Caisson that needs root. It makes sandboxes, hands connections to their agents and ends
 //! them. `docs/launcher.md` tells how; the order here is the order of a start.
 
+mod blank;
 mod cgroup;
 mod change;
 mod confine;
 mod conn;
+mod create;
 mod deadlines;
 mod disk;
 mod error;

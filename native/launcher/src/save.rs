@@ -5,7 +5,7 @@
 //! behind a frozen file system that nothing can thaw, while what was stopped dies with it. The processes go on as soon as the
 //! bytes are copied; checking, tidying and writing them out comes after.
 
-use crate::disk::{self, Disk, Shape, check, copy_sparse, mkfs, mount_image};
+use crate::disk::{self, Shape, check, copy_sparse, mkfs, mount_image};
 use crate::error::{Doing, Error, Result};
 use crate::freeze::{Saving, running};
 use crate::observe::PER_REPLY;
@@ -16,7 +16,7 @@ use crate::setup::MEMINFO;
 use crate::store::{Meta, Store, no_room};
 use crate::sys;
 use crate::tree;
-use crate::volume::{Attached, answer_with, attach};
+use crate::volume::answer_with;
 use caisson_wire::launcher::{self as wire, reply};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use std::os::fd::{AsFd, OwnedFd};
@@ -243,30 +243,6 @@ impl Server {
             )));
         }
         Ok(())
-    }
-
-    /// Lets a worker copy the snapshot and mount the volumes of a sandbox that is being made.
-    pub(crate) fn gather(&mut self, id: &str, create: &wire::Create, shape: Shape) {
-        let (snapshots, volumes, maker) =
-            (self.parts.snapshots.clone(), self.parts.volumes.clone(), self.parts.stock.maker());
-        let (id, create) = (id.to_string(), create.clone());
-        let Some(ending) = self.sandboxes.get(&id).map(|s| Arc::clone(&s.ending)) else { return };
-        self.workers.submit(move || {
-            let gathered = || -> Result<(Option<Disk>, Vec<Attached>)> {
-                let attached = create.volumes.iter().map(|v| attach(&volumes, v)).collect::<Result<_>>()?;
-                let disk = match create.snapshot.as_str() {
-                    "" => None,
-                    snapshot => Some(maker.copy_of(&snapshots.image(snapshot, false)?, shape).map_err(no_room)?),
-                };
-                Ok((disk, attached))
-            };
-            let outcome = gathered();
-            Box::new(move |server| {
-                if server.sandboxes.get(&id).is_some_and(|s| Arc::ptr_eq(&s.ending, &ending)) {
-                    server.gathered(&id, outcome);
-                }
-            })
-        });
     }
 }
 
