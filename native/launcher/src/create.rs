@@ -10,6 +10,7 @@ use crate::server::{Server, Source, add, find};
 use crate::store::no_room;
 use crate::sys;
 use crate::volume::{Attached, attach};
+use crate::worker::Ticket;
 use caisson_wire::launcher as wire;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -88,8 +89,10 @@ impl Server {
     /// Lets a worker make something ready for a sandbox that is being made.
     fn make_ready(&mut self, id: &str, job: impl FnOnce() -> Result<Ready> + Send + 'static) {
         let id = id.to_string();
-        let Some(ending) = self.sandboxes.get(&id).map(|s| Arc::clone(&s.ending)) else { return };
-        self.workers.submit(move || {
+        let Some(sandbox) = self.sandboxes.get(&id) else { return };
+        let ending = Arc::clone(&sandbox.ending);
+        // At most one for each sandbox.
+        self.workers.submit(Ticket::uncounted(sandbox.owner_uid), move || {
             let outcome = job();
             // One of the same name may have come after it.
             Box::new(move |server| {

@@ -5,7 +5,7 @@ use crate::disk;
 use crate::error::{Error, Result};
 use crate::janitor::Leftover;
 use crate::request;
-use crate::sandbox::{Asker, Sandbox, State};
+use crate::sandbox::{Asker, Sandbox, State, Waiting};
 use crate::seat::{self, Report};
 use crate::server::{Hint, Server, Source, add, find_for, no_sandbox};
 use crate::sys;
@@ -253,7 +253,7 @@ impl Server {
         match sandbox.rooted(tmpfs) {
             Ok(created) => {
                 let waiting = std::mem::take(&mut sandbox.waiting);
-                for (_, socket, min_epoch) in waiting {
+                for Waiting { socket, min_epoch, .. } in waiting {
                     // A connection that cannot be handed over closes, which its client sees.
                     let _ = sandbox.attach(&socket, min_epoch);
                 }
@@ -339,6 +339,7 @@ impl Server {
             let mut waiting = Vec::new();
             if let Some(sandbox) = self.sandboxes.get_mut(id) {
                 waiting = sandbox.hold.take_askers();
+                sandbox.waiting.clear();
                 sandbox.kill();
                 self.pending.insert(id.into());
             }

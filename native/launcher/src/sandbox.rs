@@ -26,6 +26,16 @@ pub struct Asker {
     pub request: u64,
 }
 
+/// A data connection that came before the agent could take it.
+pub struct Waiting {
+    /// Whose it is.
+    pub uid: u32,
+    /// For the agent.
+    pub socket: OwnedFd,
+    /// The epoch that its client will say.
+    pub min_epoch: u64,
+}
+
 /// Where a sandbox is in its life.
 pub enum State {
     /// The children wait for a `Create`.
@@ -83,8 +93,8 @@ pub struct Sandbox {
     pub pid: u32,
     /// Launcher's end of the life channel.
     pub life: Option<OwnedFd>,
-    /// Data connections that came before the agent could take them.
-    pub waiting: Vec<(Asker, OwnedFd, u64)>,
+    /// Closed when it ends.
+    pub waiting: Vec<Waiting>,
     /// Who waits for the end.
     pub destroyers: Vec<Asker>,
     /// Why it ends.

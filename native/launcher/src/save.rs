@@ -17,6 +17,7 @@ use crate::store::{Meta, Store, no_room};
 use crate::sys;
 use crate::tree;
 use crate::volume::answer_with;
+use crate::worker::Ticket;
 use caisson_wire::launcher::{self as wire, reply};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use std::os::fd::{AsFd, OwnedFd};
@@ -136,7 +137,8 @@ impl Server {
             ));
         }
         self.check_room()?;
-        let saving = Saving { asker, uid, snapshot: save.snapshot, since: Instant::now(), held: false };
+        let ticket = self.workers.admit(uid)?;
+        let saving = Saving { asker, uid, snapshot: save.snapshot, since: Instant::now(), held: false, ticket };
         self.hold(&save.sandbox, saving)
     }
 
@@ -146,7 +148,9 @@ impl Server {
         match still(sandbox, &self.parts.snapshots) {
             Ok(still) => {
                 let id = id.to_string();
-                self.workers.submit(move || {
+                // The request's own ticket is with it.
+                let uid = sandbox.hold.saving.as_ref().map_or(sandbox.owner_uid, |s| s.uid);
+                self.workers.submit(Ticket::uncounted(uid), move || {
                     let outcome = still.copy();
                     Box::new(move |server| server.copied(&id, &still.ending, outcome))
                 });
@@ -159,9 +163,10 @@ impl Server {
     fn copied(&mut self, id: &str, ending: &Arc<AtomicBool>, outcome: Result<OwnedFd>) {
         // One that ended has answered, and one of the same name that came after it is another.
         let Some(sandbox) = self.sandboxes.get_mut(id).filter(|s| Arc::ptr_eq(&s.ending, ending)) else { return };
-        match (outcome, &sandbox.hold.saving) {
-            (Err(error), _) => self.saved(id, Err(error)),
-            (Ok(image), Some(saving)) => {
+        match outcome {
+            Err(error) => self.saved(id, Err(error)),
+            Ok(image) => {
+                let Some(saving) = sandbox.hold.saving.take() else { return };
                 let request = sandbox.request.as_ref();
                 let shape = sandbox.disk.as_ref().map(|d| d.shape);
                 let meta = Meta {
@@ -169,12 +174,11 @@ impl Server {
                     shape: shape.unwrap_or(Shape { bytes: 0, inodes: 0 }),
                     template: request.map(|r| r.template.clone()).unwrap_or_default(),
                 };
-                let (asker, snapshot, since) = (saving.asker, saving.snapshot.clone(), saving.since);
-                sandbox.hold.saving = None;
+                let Saving { asker, snapshot, since, ticket, .. } = saving;
                 let _ = self.let_go(id);
                 let held_micros = since.elapsed().as_micros() as u64;
                 let store = self.parts.snapshots.clone();
-                self.workers.submit(move || {
+                self.workers.submit(ticket, move || {
                     let outcome = tidy(&image).and_then(|()| store.publish(&snapshot, &image, &meta));
                     Box::new(move |server| match outcome {
                         Ok(bytes) => {
@@ -184,7 +188,6 @@ impl Server {
                     })
                 });
             }
-            (Ok(_), None) => {}
         }
     }
 
@@ -198,19 +201,22 @@ impl Server {
 
     pub(crate) fn drop_snapshot(&mut self, asker: Asker, uid: u32, id: &str) -> Result<()> {
         self.parts.snapshots.meta(id, uid)?;
+        let ticket = self.workers.admit(uid)?;
         let (store, id) = (self.parts.snapshots.clone(), id.to_string());
-        self.workers.submit(move || answer_with(asker, store.remove(&id)));
+        self.workers.submit(ticket, move || answer_with(asker, store.remove(&id)));
         Ok(())
     }
 
-    pub(crate) fn list_disks(&mut self, asker: Asker, uid: u32, store: Store) {
-        self.workers.submit(move || {
+    pub(crate) fn list_disks(&mut self, asker: Asker, uid: u32, store: Store) -> Result<()> {
+        let ticket = self.workers.admit(uid)?;
+        self.workers.submit(ticket, move || {
             let outcome = store.list(uid);
             Box::new(move |server| match outcome {
                 Ok(disks) => server.answer_disks(asker, &disks),
                 Err(error) => server.refuse(asker, &error),
             })
         });
+        Ok(())
     }
 
     fn answer_disks(&mut self, asker: Asker, disks: &[wire::Disk]) {
