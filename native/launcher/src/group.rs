@@ -7,8 +7,9 @@
 //! cgroup folders are made for a group's first sandbox, and removed when it has had none for a while; who uses the group
 //! again finds its limits again.
 
-use crate::cgroup::{Cgroups, TOP, children, enable, make_folder};
+use crate::cgroup::{Cgroups, TOP, children, make_folder};
 use crate::error::{Doing, Error, Result};
+use crate::hierarchy::enable;
 use crate::request;
 use crate::sandbox::{Asker, Sandbox};
 use crate::server::Server;

@@ -12,6 +12,7 @@ mod disk;
 mod error;
 mod freeze;
 mod group;
+mod hierarchy;
 mod host;
 mod ids;
 mod janitor;
