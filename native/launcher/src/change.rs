@@ -69,9 +69,10 @@ impl Server {
             tmpfs: sandbox.tmpfs.iter().map(copy).collect::<Result<_>>()?,
             disk: copy(&disk.mount)?,
         };
+        let ticket = self.workers.admit(uid)?;
         sandbox.changing = true;
         let ending = Arc::clone(&sandbox.ending);
-        self.workers.submit(move || {
+        self.workers.submit(ticket, move || {
             let outcome = target.change(&old, &new);
             Box::new(move |server| server.changed(asker, &id, &ending, new, outcome))
         });

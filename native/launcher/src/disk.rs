@@ -2,10 +2,11 @@
 //! quota where the state folder has those (`project.rs`); else, and where the rate of block I/O is limited, which takes a
 //! device, an ext4 image of a fixed size and inode count on a loop device.
 //!
-//! A blank image is made once per size by `mke2fs` and kept in the state folder. Each sandbox gets a copy in an unnamed file,
+//! A blank image is made once per size (`blank.rs`). Each sandbox gets a copy in an unnamed file,
 //! attached with autoclear and mounted detached: when the last descriptor goes, mount, device and file go with it,
 //! also after a SIGKILL. A few mounted copies of the usual size are kept ready; each is used once.
 
+use crate::blank::Blanks;
 use crate::error::{Doing, Error, Result};
 use crate::project::{Folder, Projects};
 use crate::store::{allocated, unnamed};
@@ -17,7 +18,6 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
@@ -26,8 +26,6 @@ const LOOP_CONFIGURE: u64 = 0x4C0A;
 const LO_FLAGS_AUTOCLEAR: u32 = 4;
 /// Smallest and largest disk, in bytes.
 pub const SIZES: std::ops::RangeInclusive<u64> = 4 << 20..=1 << 40;
-/// Changes when the layout of a blank does.
-const LAYOUT: u32 = 1;
 /// Free bytes that the disk of the state folder must keep.
 const KEEP_FREE: u64 = 512 << 20;
 /// How `mke2fs` makes a sandbox's disk, which never outlives a crash of the machine.
@@ -119,6 +117,7 @@ struct LoopConfig {
 #[derive(Clone)]
 pub struct Maker {
     folder: PathBuf,
+    blanks: Blanks,
 }
 
 impl Maker {
@@ -126,15 +125,17 @@ impl Maker {
     pub fn new(state: &Path) -> Result<Self> {
         let folder = state.join("disk");
         std::fs::create_dir_all(&folder).doing(|| format!("make {}", folder.display()))?;
-        Ok(Self { folder })
+        Ok(Self { blanks: Blanks::new(&folder), folder })
     }
 
-    /// A fresh disk.
+    /// A fresh disk. It waits for `mke2fs` when it is the first of its shape.
     pub fn make(&self, shape: Shape) -> Result<Disk> {
-        let blank = self.blank(shape)?;
-        let from = rustix::fs::open(&blank, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-            .doing(|| format!("open the blank disk {}", blank.display()))?;
-        self.start_with(&from, shape, None)
+        self.start_with(&self.blanks.get(shape)?, shape, None)
+    }
+
+    /// A fresh disk when there is a blank of that shape.
+    fn make_at_once(&self, shape: Shape) -> Result<Option<Disk>> {
+        self.blanks.find(shape)?.map(|blank| self.start_with(&blank, shape, None)).transpose()
     }
 
     /// A disk that begins as a copy of this image, where the host has room for it. Grown when more bytes are wanted.
@@ -151,35 +152,6 @@ impl Maker {
             check_inodes(&mount, shape)?;
         }
         Ok(Disk { mount, device: Some(device), image: Some(image), shape, folder: None })
-    }
-
-    /// The blank of this shape, made when it is not there.
-    fn blank(&self, shape: Shape) -> Result<PathBuf> {
-        let path = self.folder.join(format!("blank-v{LAYOUT}-{}-{}.img", shape.bytes, shape.inodes));
-        if !path.exists() {
-            self.make_blank(shape, &path)?;
-        }
-        Ok(path)
-    }
-
-    fn make_blank(&self, shape: Shape, path: &Path) -> Result<()> {
-        // The thread that keeps the stock and the one that serves may make the same blank at once; one replaces the other's.
-        static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
-        let unique = format!("{}.{}", std::process::id(), ATTEMPTS.fetch_add(1, Ordering::Relaxed));
-        let tree = self.folder.join(format!("tree-{unique}"));
-        let image = self.folder.join(format!("new-{unique}"));
-        let _ = std::fs::remove_dir_all(&tree);
-        let made = plant(&tree).doing(|| format!("make {}", tree.display())).and_then(|()| {
-            let file = std::fs::File::create(&image).doing(|| format!("make {}", image.display()))?;
-            file.set_len(shape.bytes).doing(|| format!("size {}", image.display()))?;
-            mke2fs(shape, &image, &OPTIONS, Some(&tree))
-        });
-        let _ = std::fs::remove_dir_all(&tree);
-        let made = made.and_then(|()| std::fs::rename(&image, path).doing(|| format!("name {}", path.display())));
-        if made.is_err() {
-            let _ = std::fs::remove_file(&image);
-        }
-        made
     }
 }
 
@@ -296,7 +268,7 @@ pub fn trim(mount: &OwnedFd) -> io::Result<()> {
 }
 
 /// The path of an open file for the programs that we start.
-fn path_of(file: &OwnedFd) -> String {
+pub(crate) fn path_of(file: &OwnedFd) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
 }
 
@@ -340,32 +312,13 @@ fn copy_range(from: BorrowedFd<'_>, to: BorrowedFd<'_>, start: u64, end: u64) ->
     Ok(())
 }
 
-/// What every disk starts with. Owners are ids as seen inside; the mount maps them.
-pub fn plant(tree: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{PermissionsExt, chown};
-    for (path, owner, mode) in [
-        ("", 0, 0o755),
-        ("u", 0, 0o755),
-        ("w", 0, 0o700),
-        ("u/work", 1000, 0o755),
-        ("u/home", 0, 0o755),
-        ("u/home/sandbox", 1000, 0o700),
-    ] {
-        let path = tree.join(path);
-        std::fs::create_dir_all(&path)?;
-        chown(&path, Some(owner), Some(owner))?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
-    }
-    Ok(())
-}
-
 /// Makes a file system in an empty file.
 pub fn mkfs(shape: Shape, image: &OwnedFd, options: &[&str]) -> Result<()> {
     rustix::fs::ftruncate(image, shape.bytes).doing(|| "size an image".into())?;
     mke2fs(shape, Path::new(&path_of(image)), options, None)
 }
 
-fn mke2fs(shape: Shape, image: &Path, options: &[&str], tree: Option<&Path>) -> Result<()> {
+pub(crate) fn mke2fs(shape: Shape, image: &Path, options: &[&str], tree: Option<&Path>) -> Result<()> {
     let mut command = Command::new("/usr/sbin/mke2fs");
     command
         .env_clear()
@@ -458,7 +411,7 @@ impl Stock {
             if first {
                 let _ = give.send(maker.make(shape)?);
             }
-            let own = Maker::new(state)?;
+            let own = maker.clone();
             let fill = std::thread::Builder::new()
                 .name("disk-stock".into())
                 .spawn(move || fill(&own, shape, &shapes, &give))
@@ -494,23 +447,24 @@ impl Stock {
         self.maker.clone()
     }
 
-    /// A disk as wanted: a folder, an image from the stock when one fits, else one made now.
-    pub fn take(&self, wanted: &Wanted<'_>) -> Result<Disk> {
+    /// A disk as wanted: a folder, an image from the stock when one fits, else one made now. `None` when there is no blank of
+    /// its shape yet: then `maker` is to make it on another thread.
+    pub fn take(&self, wanted: &Wanted<'_>) -> Result<Option<Disk>> {
         let shape = wanted.shape;
         if let Some(projects) = self.projects.as_ref().filter(|_| !wanted.needs_device) {
             let made =
                 projects.make(wanted.name, wanted.uid_base, shape).doing(|| "make a folder with a quota".into())?;
             if let Some((mount, folder)) = made {
-                return Ok(Disk { mount, device: None, image: None, shape, folder: Some(folder) });
+                return Ok(Some(Disk { mount, device: None, image: None, shape, folder: Some(folder) }));
             }
         }
         while let Ok(disk) = self.ready.try_recv() {
             if disk.shape == shape {
-                return Ok(disk);
+                return Ok(Some(disk));
             }
             let _ = self.wanted.send(shape);
         }
-        self.maker.make(shape)
+        self.maker.make_at_once(shape)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::cgroup::{Cgroups, field, read_at, write_at};
 use crate::error::{Doing, Error, Result};
 use crate::sandbox::{Asker, Sandbox, State};
 use crate::server::{Server, find, find_for, no_sandbox};
+use crate::worker::Ticket;
 use caisson_wire::launcher::{self as wire, reply};
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,8 @@ pub struct Saving {
     pub since: Instant,
     /// All are stopped.
     pub held: bool,
+    /// Counts as one of the client's jobs all the while.
+    pub ticket: Ticket,
 }
 
 impl Hold {

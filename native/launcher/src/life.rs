@@ -1,14 +1,14 @@
 //! The life of sandboxes in the launcher's loop: parked, made, ended, cleared, and what time does to them.
 
-use crate::disk::{self, Disk, Shape, Wanted};
+use crate::cgroup::TOP;
+use crate::disk;
 use crate::error::{Error, Result};
 use crate::janitor::Leftover;
 use crate::request;
-use crate::sandbox::{Asker, Sandbox, State};
+use crate::sandbox::{Asker, Sandbox, State, Waiting};
 use crate::seat::{self, Report};
-use crate::server::{Hint, Server, Source, add, find, find_for, no_sandbox};
+use crate::server::{Hint, Server, Source, add, find_for, no_sandbox};
 use crate::sys;
-use crate::volume::Attached;
 use caisson_wire::launcher::{self as wire, reply};
 use prost::Message;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,7 +20,7 @@ const LONGEST_LIFE: u64 = 20 * 366 * 24 * 60 * 60 * 1000;
 /// Sandboxes that wait for a `Create`, per launcher.
 const MAX_PARKED: usize = 16;
 /// How long after a `Create` parking waits, so that the start and the first command are not held up.
-const START_TAKES: Duration = Duration::from_millis(30);
+pub(crate) const START_TAKES: Duration = Duration::from_millis(30);
 /// How long after an attach the next one costs no grace period of the kernel.
 const ATTACH_STAYS_CHEAP: Duration = Duration::from_millis(20);
 /// How long a killed sandbox may take before it counts as stuck.
@@ -64,12 +64,15 @@ impl Server {
         }
     }
 
-    fn park(&mut self, group: &str, id: &str, owner: u64) -> Result<()> {
+    pub(crate) fn park(&mut self, group: &str, id: &str, owner: u64) -> Result<()> {
         self.parked_at = Instant::now();
+        let group = self.enter_group(self.uid_of(owner), group)?;
+        let path = format!("{TOP}/{}/{id}", group.folder);
         let base = self.parts.ids.take()?;
+        self.parts.groups.mark_made(&group.folder, self.parked_at);
         let parked = self.parts.ids.login().and_then(|login| {
-            self.parts.journal.intend(id, &format!("caisson/{group}/{id}"))?;
-            Sandbox::park(&self.parts.cgroups, self.parts.agent.as_fd(), group, id, base, login, owner)
+            self.parts.journal.intend(id, &path)?;
+            Sandbox::park(&self.parts.cgroups, self.parts.agent.as_fd(), &group, id, base, login, owner)
         });
         let sandbox = match parked {
             Ok(sandbox) => sandbox,
@@ -77,7 +80,7 @@ impl Server {
                 self.clearing += 1;
                 self.parts.janitor.clear(Leftover {
                     id: id.into(),
-                    path: format!("caisson/{group}/{id}"),
+                    path,
                     uid_base: base,
                     disk: None,
                     volumes: Vec::new(),
@@ -95,38 +98,6 @@ impl Server {
             }
         }
         self.sandboxes.insert(id.into(), sandbox);
-        Ok(())
-    }
-
-    pub(crate) fn create(&mut self, asker: Asker, create: wire::Create) -> Result<()> {
-        let shape = request::create(&create)?;
-        self.check_room()?;
-        let id = create.sandbox.clone();
-        let uid = self.uid_of(asker.conn);
-        self.check_snapshot(uid, &create, shape)?;
-        self.check_volumes(uid, &create)?;
-        self.hints.retain(|h| h.id != id);
-        self.quiet_at = Instant::now() + START_TAKES;
-        match self.sandboxes.get(&id) {
-            None => self.park(&create.group, &id, asker.conn)?,
-            Some(s) if matches!(s.state, State::Parked) && s.group == create.group && s.owner_uid == uid => {}
-            Some(_) => return Err(Error::new(wire::ErrorKind::ErrorExists, format!("sandbox {id} exists"))),
-        }
-        let now = Instant::now();
-        let sandbox = find(&mut self.sandboxes, &id)?;
-        let after = |millis: u64| if millis == 0 { None } else { now.checked_add(Duration::from_millis(millis)) };
-        sandbox.owner = asker.conn;
-        sandbox.leased = create.leased;
-        let (lease, max_life) =
-            (if create.leased { after(create.lease_millis) } else { None }, after(create.max_life_millis));
-        sandbox.started = now;
-        sandbox.state = State::Creating(asker);
-        sandbox.request = Some(create);
-        let parked = sandbox.is_parked();
-        self.set_deadlines(&id, lease, max_life);
-        if parked {
-            self.go(&id);
-        }
         Ok(())
     }
 
@@ -191,58 +162,6 @@ impl Server {
         }
         self.answer(asker, reply::Body::Done(wire::Done {}));
         Ok(())
-    }
-
-    fn go(&mut self, id: &str) {
-        let outcome = self.try_go(id);
-        if let Err(error) = outcome {
-            self.fail_creation(id, &error);
-        }
-    }
-
-    fn try_go(&mut self, id: &str) -> Result<()> {
-        let sandbox = find(&mut self.sandboxes, id)?;
-        let Some(request) = &sandbox.request else { return Ok(()) };
-        let shape: Shape = request::create(request)?;
-        if request.snapshot.is_empty() && request.volumes.is_empty() {
-            return self.go_with(id, None, Vec::new());
-        }
-        let request = request.clone();
-        self.gather(id, &request, shape);
-        Ok(())
-    }
-
-    /// What a worker made ready for a sandbox.
-    pub(crate) fn gathered(&mut self, id: &str, outcome: Result<(Option<Disk>, Vec<Attached>)>) {
-        if !self.sandboxes.get(id).is_some_and(|s| matches!(s.state, State::Creating(_))) {
-            return;
-        }
-        if let Err(error) = outcome.and_then(|(disk, volumes)| self.go_with(id, disk, volumes)) {
-            self.fail_creation(id, &error);
-        }
-    }
-
-    fn go_with(&mut self, id: &str, disk: Option<Disk>, volumes: Vec<Attached>) -> Result<()> {
-        let sandbox = find(&mut self.sandboxes, id)?;
-        let Some(request) = &sandbox.request else { return Ok(()) };
-        let shape: Shape = request::create(request)?;
-        let needs_device = request.limits.is_some_and(|l| l.io_bytes_per_second > 0);
-        let wanted = Wanted { name: id, uid_base: sandbox.uid_base, shape, needs_device };
-        let disk = disk.map_or_else(|| self.parts.stock.take(&wanted), Ok)?;
-        sandbox.go(&self.parts.cgroups, disk, volumes)?;
-        if let Some(life) = &sandbox.life {
-            sys::refuse_descriptors(life);
-            add(&self.epoll, &mut self.sources, &mut self.next_token, life.as_fd(), Source::Life(id.into()))?;
-        }
-        Ok(())
-    }
-
-    fn fail_creation(&mut self, id: &str, error: &Error) {
-        let Some(sandbox) = self.sandboxes.get(id) else { return };
-        if let State::Creating(asker) = sandbox.state {
-            self.refuse(asker, error);
-        }
-        self.end(id, wire::EndReason::EndEngineFailed, &error.message.clone());
     }
 
     pub(crate) fn user_report(&mut self, token: u64, id: &str) {
@@ -334,7 +253,7 @@ impl Server {
         match sandbox.rooted(tmpfs) {
             Ok(created) => {
                 let waiting = std::mem::take(&mut sandbox.waiting);
-                for (_, socket, min_epoch) in waiting {
+                for Waiting { socket, min_epoch, .. } in waiting {
                     // A connection that cannot be handed over closes, which its client sees.
                     let _ = sandbox.attach(&socket, min_epoch);
                 }
@@ -420,6 +339,7 @@ impl Server {
             let mut waiting = Vec::new();
             if let Some(sandbox) = self.sandboxes.get_mut(id) {
                 waiting = sandbox.hold.take_askers();
+                sandbox.waiting.clear();
                 sandbox.kill();
                 self.pending.insert(id.into());
             }
@@ -532,7 +452,8 @@ impl Server {
         let poll = (!self.pending.is_empty()).then(|| Instant::now() + Duration::from_millis(1));
         let parking = (!self.hints.is_empty() && self.parked() < MAX_PARKED).then_some(self.quiet_at);
         let poll = poll.or_else(|| self.upgrading.map(|_| Instant::now() + Duration::from_millis(2)));
-        [self.deadlines.next(), poll, parking, self.idle_end()].into_iter().flatten().min()
+        let groups = self.parts.groups.next_sweep();
+        [self.deadlines.next(), poll, parking, groups, self.idle_end()].into_iter().flatten().min()
     }
 
     pub(crate) fn expire(&mut self) {
@@ -540,6 +461,7 @@ impl Server {
         if !self.hints.is_empty() {
             self.park_hinted(now);
         }
+        self.sweep_groups(now);
         for id in self.deadlines.due(now) {
             let over = self.sandboxes.get(&id).and_then(Sandbox::max_life).is_some_and(|at| at <= now);
             let (reason, detail) = if over {

@@ -1,14 +1,18 @@
 //! The launcher: the only part of Caisson that needs root. It makes sandboxes, hands connections to their agents and ends
 //! them. `docs/launcher.md` tells how; the order here is the order of a start.
 
+mod blank;
 mod cgroup;
 mod change;
 mod confine;
 mod conn;
+mod create;
 mod deadlines;
 mod disk;
 mod error;
 mod freeze;
+mod group;
+mod hierarchy;
 mod host;
 mod ids;
 mod janitor;
@@ -179,6 +183,7 @@ fn begin(options: &Options, signals: OwnedFd) -> Result<server::Parts> {
     let cgroups = Arc::new(cgroup::Cgroups::open()?);
     // Before the socket is there: whatever happens from here on, the next start finds its name.
     let journal = journal::Journal::open(&options.run, &cgroups, &options.socket)?;
+    cgroups.remove_empty_groups();
     let listener = listen(&options.socket, options.group)?;
     let socket_folder = open_parent(&options.socket)?;
     host::enter(&template.skeleton, &options.run, &[&options.state, &options.run])?;
@@ -189,6 +194,7 @@ fn begin(options: &Options, signals: OwnedFd) -> Result<server::Parts> {
         janitor: janitor::Janitor::start(Arc::clone(&cgroups))?,
         stock: disk::Stock::start(&options.state, USUAL_DISK)?,
         stdin: if options.exit_with_stdin { Some(stdin_copy()?) } else { None },
+        groups: group::Groups::open(&options.state, Vec::new())?,
         cgroups,
         journal,
         ids,
@@ -237,6 +243,7 @@ fn resume(
     let parts = server::Parts {
         janitor: janitor::Janitor::start(Arc::clone(&cgroups))?,
         stdin: if options.exit_with_stdin { Some(stdin_copy()?) } else { None },
+        groups: group::Groups::open(&options.state, std::mem::take(&mut legacy.state.groups))?,
         cgroups,
         journal,
         ids,

@@ -9,7 +9,8 @@
 //! already, by whomever, is left alone: that sandbox gets an image. Project ids can be changed from the first user
 //! namespace only, so nobody inside leaves the project, and nobody there has the CAP_SYS_RESOURCE that ext4 lets pass.
 
-use crate::disk::{Shape, plant};
+use crate::blank::plant;
+use crate::disk::Shape;
 use crate::error::{Doing, Result};
 use crate::ids::open_lock;
 use crate::sys;

@@ -4,6 +4,7 @@ use crate::cgroup::{Cgroups, SandboxCgroups};
 use crate::disk::Disk;
 use crate::error::{Doing, Error, Result};
 use crate::freeze::Hold;
+use crate::group::Group;
 use crate::seat::{self, Child, Order};
 use crate::setup::{AGENT_ID, Plan};
 use crate::sys;
@@ -23,6 +24,16 @@ pub struct Asker {
     pub conn: u64,
     /// Id of the request.
     pub request: u64,
+}
+
+/// A data connection that came before the agent could take it.
+pub struct Waiting {
+    /// Whose it is.
+    pub uid: u32,
+    /// For the agent.
+    pub socket: OwnedFd,
+    /// The epoch that its client will say.
+    pub min_epoch: u64,
 }
 
 /// Where a sandbox is in its life.
@@ -51,7 +62,7 @@ pub struct Sandbox {
     pub id: String,
     /// `caisson/GROUP/SANDBOX`.
     pub path: String,
-    /// Its group.
+    /// Its group, as its client calls it.
     pub group: String,
     /// First host id.
     pub uid_base: u32,
@@ -82,8 +93,8 @@ pub struct Sandbox {
     pub pid: u32,
     /// Launcher's end of the life channel.
     pub life: Option<OwnedFd>,
-    /// Data connections that came before the agent could take them.
-    pub waiting: Vec<(Asker, OwnedFd, u64)>,
+    /// Closed when it ends.
+    pub waiting: Vec<Waiting>,
     /// Who waits for the end.
     pub destroyers: Vec<Asker>,
     /// Why it ends.
@@ -123,7 +134,7 @@ impl Sandbox {
     pub fn park(
         cgroups: &Cgroups,
         agent: BorrowedFd<'_>,
-        group: &str,
+        group: &Group,
         id: &str,
         uid_base: u32,
         login: u32,
@@ -134,7 +145,7 @@ impl Sandbox {
         let user = seat::park_user(cgroups, &own, agent, login)?;
         let names: &[&'static str] = if cgroups.limits_in_v1() { &VIEW_NAMES_V1 } else { &[""] };
         let root = seat::park_root(agent, login, names)?;
-        let mut sandbox = Self::bare(id, &own.path, group, uid_base, login);
+        let mut sandbox = Self::bare(id, &own.path, &group.name, uid_base, login);
         sandbox.owner = owner;
         sandbox.cgroups = Some(own);
         sandbox.user = Some(user);
@@ -331,6 +342,11 @@ impl Sandbox {
         if let (Some(root), None) = (self.root.take(), &self.process) {
             root.end_with_clone();
         }
+    }
+
+    /// Its group's folder beneath `caisson`.
+    pub fn group_folder(&self) -> Option<&str> {
+        self.path.split('/').nth(1)
     }
 
     /// When its lease runs out.

@@ -5,7 +5,7 @@
 //! behind a frozen file system that nothing can thaw, while what was stopped dies with it. The processes go on as soon as the
 //! bytes are copied; checking, tidying and writing them out comes after.
 
-use crate::disk::{self, Disk, Shape, check, copy_sparse, mkfs, mount_image};
+use crate::disk::{self, Shape, check, copy_sparse, mkfs, mount_image};
 use crate::error::{Doing, Error, Result};
 use crate::freeze::{Saving, running};
 use crate::observe::PER_REPLY;
@@ -16,7 +16,8 @@ use crate::setup::MEMINFO;
 use crate::store::{Meta, Store, no_room};
 use crate::sys;
 use crate::tree;
-use crate::volume::{Attached, answer_with, attach};
+use crate::volume::answer_with;
+use crate::worker::Ticket;
 use caisson_wire::launcher::{self as wire, reply};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use std::os::fd::{AsFd, OwnedFd};
@@ -136,7 +137,8 @@ impl Server {
             ));
         }
         self.check_room()?;
-        let saving = Saving { asker, uid, snapshot: save.snapshot, since: Instant::now(), held: false };
+        let ticket = self.workers.admit(uid)?;
+        let saving = Saving { asker, uid, snapshot: save.snapshot, since: Instant::now(), held: false, ticket };
         self.hold(&save.sandbox, saving)
     }
 
@@ -146,7 +148,9 @@ impl Server {
         match still(sandbox, &self.parts.snapshots) {
             Ok(still) => {
                 let id = id.to_string();
-                self.workers.submit(move || {
+                // The request's own ticket is with it.
+                let uid = sandbox.hold.saving.as_ref().map_or(sandbox.owner_uid, |s| s.uid);
+                self.workers.submit(Ticket::uncounted(uid), move || {
                     let outcome = still.copy();
                     Box::new(move |server| server.copied(&id, &still.ending, outcome))
                 });
@@ -159,9 +163,10 @@ impl Server {
     fn copied(&mut self, id: &str, ending: &Arc<AtomicBool>, outcome: Result<OwnedFd>) {
         // One that ended has answered, and one of the same name that came after it is another.
         let Some(sandbox) = self.sandboxes.get_mut(id).filter(|s| Arc::ptr_eq(&s.ending, ending)) else { return };
-        match (outcome, &sandbox.hold.saving) {
-            (Err(error), _) => self.saved(id, Err(error)),
-            (Ok(image), Some(saving)) => {
+        match outcome {
+            Err(error) => self.saved(id, Err(error)),
+            Ok(image) => {
+                let Some(saving) = sandbox.hold.saving.take() else { return };
                 let request = sandbox.request.as_ref();
                 let shape = sandbox.disk.as_ref().map(|d| d.shape);
                 let meta = Meta {
@@ -169,12 +174,11 @@ impl Server {
                     shape: shape.unwrap_or(Shape { bytes: 0, inodes: 0 }),
                     template: request.map(|r| r.template.clone()).unwrap_or_default(),
                 };
-                let (asker, snapshot, since) = (saving.asker, saving.snapshot.clone(), saving.since);
-                sandbox.hold.saving = None;
+                let Saving { asker, snapshot, since, ticket, .. } = saving;
                 let _ = self.let_go(id);
                 let held_micros = since.elapsed().as_micros() as u64;
                 let store = self.parts.snapshots.clone();
-                self.workers.submit(move || {
+                self.workers.submit(ticket, move || {
                     let outcome = tidy(&image).and_then(|()| store.publish(&snapshot, &image, &meta));
                     Box::new(move |server| match outcome {
                         Ok(bytes) => {
@@ -184,7 +188,6 @@ impl Server {
                     })
                 });
             }
-            (Ok(_), None) => {}
         }
     }
 
@@ -198,19 +201,22 @@ impl Server {
 
     pub(crate) fn drop_snapshot(&mut self, asker: Asker, uid: u32, id: &str) -> Result<()> {
         self.parts.snapshots.meta(id, uid)?;
+        let ticket = self.workers.admit(uid)?;
         let (store, id) = (self.parts.snapshots.clone(), id.to_string());
-        self.workers.submit(move || answer_with(asker, store.remove(&id)));
+        self.workers.submit(ticket, move || answer_with(asker, store.remove(&id)));
         Ok(())
     }
 
-    pub(crate) fn list_disks(&mut self, asker: Asker, uid: u32, store: Store) {
-        self.workers.submit(move || {
+    pub(crate) fn list_disks(&mut self, asker: Asker, uid: u32, store: Store) -> Result<()> {
+        let ticket = self.workers.admit(uid)?;
+        self.workers.submit(ticket, move || {
             let outcome = store.list(uid);
             Box::new(move |server| match outcome {
                 Ok(disks) => server.answer_disks(asker, &disks),
                 Err(error) => server.refuse(asker, &error),
             })
         });
+        Ok(())
     }
 
     fn answer_disks(&mut self, asker: Asker, disks: &[wire::Disk]) {
@@ -243,30 +249,6 @@ impl Server {
             )));
         }
         Ok(())
-    }
-
-    /// Lets a worker copy the snapshot and mount the volumes of a sandbox that is being made.
-    pub(crate) fn gather(&mut self, id: &str, create: &wire::Create, shape: Shape) {
-        let (snapshots, volumes, maker) =
-            (self.parts.snapshots.clone(), self.parts.volumes.clone(), self.parts.stock.maker());
-        let (id, create) = (id.to_string(), create.clone());
-        let Some(ending) = self.sandboxes.get(&id).map(|s| Arc::clone(&s.ending)) else { return };
-        self.workers.submit(move || {
-            let gathered = || -> Result<(Option<Disk>, Vec<Attached>)> {
-                let attached = create.volumes.iter().map(|v| attach(&volumes, v)).collect::<Result<_>>()?;
-                let disk = match create.snapshot.as_str() {
-                    "" => None,
-                    snapshot => Some(maker.copy_of(&snapshots.image(snapshot, false)?, shape).map_err(no_room)?),
-                };
-                Ok((disk, attached))
-            };
-            let outcome = gathered();
-            Box::new(move |server| {
-                if server.sandboxes.get(&id).is_some_and(|s| Arc::ptr_eq(&s.ending, &ending)) {
-                    server.gathered(&id, outcome);
-                }
-            })
-        });
     }
 }
 

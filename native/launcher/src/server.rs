@@ -6,11 +6,12 @@ use crate::conn::{Conn, Read, Stage};
 use crate::deadlines::Deadlines;
 use crate::disk::Stock;
 use crate::error::{Doing, Error, Result};
+use crate::group::Groups;
 use crate::ids::Ids;
 use crate::janitor::Janitor;
 use crate::journal::Journal;
 use crate::request;
-use crate::sandbox::{Asker, Sandbox, State};
+use crate::sandbox::{Asker, Sandbox, State, Waiting};
 use crate::store::Store;
 use crate::sys;
 use crate::upgrade::Program;
@@ -24,6 +25,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const MAX_CONNECTIONS: usize = 4096;
+/// Data connections that wait until one sandbox is made.
+const WAITING_FOR_ONE: usize = 64;
+/// Those of one user for all sandboxes: a client connects before it knows that its sandbox is made, to as many as a host has.
+const WAITING_OF_USER: usize = 4096;
 /// Requests of one connection before the others have their turn.
 const REQUESTS_IN_TURN: usize = 64;
 
@@ -45,6 +50,8 @@ pub(crate) enum Source {
 pub struct Parts {
     /// Hierarchies.
     pub cgroups: Arc<Cgroups>,
+    /// Groups.
+    pub groups: Groups,
     /// Journal of this launcher.
     pub journal: Journal,
     /// Host ids.
@@ -385,12 +392,7 @@ impl Server {
             Body::Destroy(destroy) => self.destroy(asker, uid, &destroy.sandbox),
             Body::Renew(renew) => self.renew(asker, uid, &renew),
             Body::RenewMany(renew) => self.renew_many(asker, uid, &renew),
-            Body::SetGroup(group) => {
-                request::set_group(&group)?;
-                self.parts.cgroups.limit_group(&group)?;
-                self.answer(asker, done);
-                Ok(())
-            }
+            Body::SetGroup(group) => self.set_group(asker, uid, &group),
             Body::Observe(observe) => {
                 let observed = self.observe(uid, &observe.sandbox)?;
                 self.answer(asker, reply::Body::Observed(observed));
@@ -409,16 +411,10 @@ impl Server {
             Body::SetLimits(change) => self.set_limits(asker, uid, &change),
             Body::Save(save) => self.save(asker, uid, save),
             Body::DropSnapshot(drop) => self.drop_snapshot(asker, uid, &drop.snapshot),
-            Body::ListSnapshots(_) => {
-                self.list_disks(asker, uid, self.parts.snapshots.clone());
-                Ok(())
-            }
+            Body::ListSnapshots(_) => self.list_disks(asker, uid, self.parts.snapshots.clone()),
             Body::MakeVolume(make) => self.make_volume(asker, uid, &make),
             Body::DropVolume(drop) => self.drop_volume(asker, uid, &drop.volume),
-            Body::ListVolumes(_) => {
-                self.list_disks(asker, uid, self.parts.volumes.clone());
-                Ok(())
-            }
+            Body::ListVolumes(_) => self.list_disks(asker, uid, self.parts.volumes.clone()),
         }
     }
 
@@ -463,7 +459,7 @@ impl Server {
         let sandbox = find_for(&mut self.sandboxes, &hello.sandbox, uid)?;
         match sandbox.state {
             State::Running => {}
-            State::Creating(_) => {}
+            State::Creating(_) => check_waiting(&self.sandboxes, &hello.sandbox, uid)?,
             State::Parked | State::Ending => return Err(no_sandbox(&hello.sandbox)),
         }
         self.answer(asker, reply::Body::Done(wire::Done {}));
@@ -473,7 +469,7 @@ impl Server {
         if matches!(sandbox.state, State::Running) {
             sandbox.attach(&conn.socket, hello.min_epoch)
         } else {
-            sandbox.waiting.push((asker, conn.socket, hello.min_epoch));
+            sandbox.waiting.push(Waiting { uid, socket: conn.socket, min_epoch: hello.min_epoch });
             Ok(())
         }
     }
@@ -494,6 +490,20 @@ pub(crate) fn add(
     Ok(token)
 }
 
+/// Refuses a data connection where too many wait for an agent: those of one user, or for one sandbox.
+fn check_waiting(sandboxes: &BTreeMap<String, Sandbox>, id: &str, uid: u32) -> Result<()> {
+    let here = sandboxes.get(id).map_or(0, |s| s.waiting.len());
+    let own = || sandboxes.values().flat_map(|s| &s.waiting).filter(|w| w.uid == uid).count();
+    if here < WAITING_FOR_ONE && own() < WAITING_OF_USER {
+        return Ok(());
+    }
+    Err(Error::new(
+        wire::ErrorKind::ErrorBusy,
+        format!("too many data connections wait until sandbox {id} or others are made"),
+    )
+    .remedy("connect when the sandbox is made"))
+}
+
 pub(crate) fn no_sandbox(id: &str) -> Error {
     Error::new(wire::ErrorKind::ErrorNotFound, format!("there is no sandbox {id}"))
 }
@@ -509,4 +519,36 @@ pub(crate) fn find_for<'a>(
 
 pub(crate) fn find<'a>(sandboxes: &'a mut BTreeMap<String, Sandbox>, id: &str) -> Result<&'a mut Sandbox> {
     sandboxes.get_mut(id).ok_or_else(|| no_sandbox(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_has_so_many_connections_that_wait() {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let most = getrlimit(Resource::Nofile).maximum;
+        if most.is_some_and(|most| most < 3 * WAITING_OF_USER as u64) {
+            println!("SKIPPED a_user_has_so_many_connections_that_wait: needs many open files");
+            return;
+        }
+        setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
+        let mut sandboxes: BTreeMap<_, _> = (0..WAITING_OF_USER / WAITING_FOR_ONE + 1)
+            .map(|n| (format!("sb{n}"), Sandbox::bare(&format!("sb{n}"), "", "", 0, 0)))
+            .collect();
+        let mut wait = |id: &str, uid: u32| {
+            check_waiting(&sandboxes, id, uid)?;
+            let socket = std::fs::File::open("/dev/null").unwrap().into();
+            sandboxes.get_mut(id).unwrap().waiting.push(Waiting { uid, socket, min_epoch: 1 });
+            Ok::<_, Error>(())
+        };
+        for n in 0..WAITING_OF_USER {
+            wait(&format!("sb{}", n / WAITING_FOR_ONE), 1).unwrap();
+        }
+        let last = format!("sb{}", WAITING_OF_USER / WAITING_FOR_ONE);
+        assert_eq!(wait(&last, 1).unwrap_err().kind, wire::ErrorKind::ErrorBusy);
+        wait(&last, 2).unwrap();
+        assert!(wait("sb0", 2).is_err(), "a sandbox has so many, whoever they belong to");
+    }
 }

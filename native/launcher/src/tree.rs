@@ -1,10 +1,13 @@
 //! Copies a tree of files that nobody changes meanwhile, but that a sandbox made: no link is followed, no name is part of a
 //! path, and no depth is too deep for a path. Owners, modes, times, attributes, holes and hard links stay as they are.
+//!
+//! Nor does a sandbox decide how much memory that takes. Of each open folder only a few names are held, since its descriptor
+//! knows where to go on. Files with several names are found again in a folder of the copy, not in a table.
 
 use crate::disk::copy_data;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, XattrFlags};
+use crate::project;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat, XattrFlags};
 use rustix::io::Errno;
-use std::collections::HashSet;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,14 +16,20 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 const DEEPEST: usize = 16_384;
 /// Longest list of names and longest value of extended attributes in Linux.
 const XATTR_BYTES: usize = 64 << 10;
-/// Folder in which files with several names are found again; removed at the end.
+/// Folder in which files with several names are found again, each under its old inode; removed at the end.
 const LINKS: &str = "links";
+/// Bytes of names that are read at once, in the first folders of a path and in those beneath: together a few MiB, and at most
+/// about 40 with `DEEPEST` folders open.
+const WIDE: usize = 32 << 10;
+const NARROW: usize = 1 << 10;
+const WIDE_LEVELS: usize = 32;
 
 struct Level {
     from: OwnedFd,
     to: OwnedFd,
     stat: Stat,
-    entries: std::vec::IntoIter<CString>,
+    /// Names that were read and are still to be copied.
+    names: std::vec::IntoIter<CString>,
 }
 
 /// Copies the content and the attributes of the folder `from` to the empty folder `to`; `scratch` is another on the same file
@@ -28,17 +37,32 @@ struct Level {
 pub fn copy(from: OwnedFd, to: OwnedFd, scratch: BorrowedFd<'_>) -> io::Result<()> {
     rustix::fs::mkdirat(scratch, LINKS, Mode::RWXU)?;
     let links = open_folder(scratch, LINKS)?;
-    let mut copied = HashSet::new();
+    walk(from, to, links.as_fd())?;
+    // Those that have names elsewhere as well.
+    project::empty(links.as_fd())?;
+    Ok(rustix::fs::unlinkat(scratch, LINKS, AtFlags::REMOVEDIR)?)
+}
+
+/// How many names were held at most.
+fn walk(from: OwnedFd, to: OwnedFd, links: BorrowedFd<'_>) -> io::Result<usize> {
+    let (mut held, mut most) = (0, 0);
     let mut levels = vec![Level::new(from, to)?];
-    while let Some(level) = levels.last_mut() {
-        let Some(name) = level.entries.next() else {
-            let Some(done) = levels.pop() else { break };
-            attributes(&done.from, &done.to, &done.stat)?;
+    loop {
+        let room = if levels.len() > WIDE_LEVELS { NARROW } else { WIDE };
+        let Some(level) = levels.last_mut() else { return Ok(most) };
+        if level.names.len() == 0 {
+            held += level.read(room)?;
+            most = most.max(held);
+        }
+        let Some(name) = level.names.next() else {
+            attributes(&level.from, &level.to, &level.stat)?;
+            levels.pop();
             continue;
         };
+        held -= 1;
         let stat = rustix::fs::statat(&level.from, &name, AtFlags::SYMLINK_NOFOLLOW)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
-            entry(level, &name, &stat, links.as_fd(), &mut copied)?;
+            entry(level, &name, &stat, links)?;
             continue;
         }
         rustix::fs::mkdirat(&level.to, &name, Mode::RWXU)?;
@@ -48,38 +72,55 @@ pub fn copy(from: OwnedFd, to: OwnedFd, scratch: BorrowedFd<'_>) -> io::Result<(
         }
         levels.push(next);
     }
-    for inode in copied {
-        rustix::fs::unlinkat(&links, inode.to_string(), AtFlags::empty())?;
-    }
-    Ok(rustix::fs::unlinkat(scratch, LINKS, AtFlags::REMOVEDIR)?)
 }
 
 impl Level {
     fn new(from: OwnedFd, to: OwnedFd) -> io::Result<Self> {
         let stat = rustix::fs::fstat(&from)?;
+        Ok(Self { from, to, stat, names: Vec::new().into_iter() })
+    }
+
+    /// Reads on in the folder, as much as `room` takes; how many names that were, none at its end.
+    fn read(&mut self, room: usize) -> io::Result<usize> {
+        let mut buffer = Vec::with_capacity(room);
+        let mut entries = RawDir::new(&self.from, buffer.spare_capacity_mut());
         let mut names = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&from)? {
+        while let Some(entry) = entries.next() {
             let entry = entry?;
             if ![c".", c".."].contains(&entry.file_name()) {
                 names.push(entry.file_name().to_owned());
             }
+            if entries.is_buffer_empty() && !names.is_empty() {
+                break;
+            }
         }
-        Ok(Self { from, to, stat, entries: names.into_iter() })
+        self.names = names.into_iter();
+        Ok(self.names.len())
     }
 }
 
+/// Gives what was copied already another name; false when it was not.
+fn link(stat: &Stat, links: BorrowedFd<'_>, to: &OwnedFd, name: &CString) -> io::Result<bool> {
+    let known = stat.st_ino.to_string();
+    let copied = match rustix::fs::statat(links, &known, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => return Ok(false),
+        other => other?,
+    };
+    // Its name in `links` counts as well. The last one becomes the file's own: there may be no room for more.
+    if copied.st_nlink >= stat.st_nlink {
+        rustix::fs::renameat(links, known, to, name)?;
+    } else {
+        rustix::fs::linkat(links, known, to, name, AtFlags::empty())?;
+    }
+    Ok(true)
+}
+
 /// Copies what is no folder.
-fn entry(
-    level: &Level,
-    name: &CString,
-    stat: &Stat,
-    links: BorrowedFd<'_>,
-    copied: &mut HashSet<u64>,
-) -> io::Result<()> {
+fn entry(level: &Level, name: &CString, stat: &Stat, links: BorrowedFd<'_>) -> io::Result<()> {
     let (from, to) = (&level.from, &level.to);
     let kind = FileType::from_raw_mode(stat.st_mode);
-    if copied.contains(&stat.st_ino) {
-        return Ok(rustix::fs::linkat(links, stat.st_ino.to_string(), to, name, AtFlags::empty())?);
+    if stat.st_nlink > 1 && link(stat, links, to, name)? {
+        return Ok(());
     }
     let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
     match kind {
@@ -107,7 +148,6 @@ fn entry(
     }
     if stat.st_nlink > 1 {
         rustix::fs::linkat(to, name, links, stat.st_ino.to_string(), AtFlags::empty())?;
-        copied.insert(stat.st_ino);
     }
     Ok(())
 }
@@ -175,6 +215,8 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", from.join("link")).unwrap();
         std::os::unix::fs::symlink("/etc", from.join("links")).unwrap();
         std::fs::File::create(from.join("sparse")).unwrap().set_len(1 << 30).unwrap();
+        // Of its two names one is not copied.
+        std::fs::hard_link(from.join("sparse"), base.join("elsewhere")).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, from.join("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, from.join("whiteout"), FileType::CharacterDevice, Mode::empty(), 0)
             .unwrap();
@@ -214,6 +256,47 @@ mod tests {
         for name in ["from", "to"] {
             crate::project::empty(open(name).as_fd()).unwrap();
         }
+        std::fs::remove_dir_all(base).unwrap();
+    }
+
+    #[test]
+    fn very_many_names_are_copied_and_few_are_held() {
+        if !rustix::process::geteuid().is_root() {
+            println!("SKIPPED very_many_names_are_copied_and_few_are_held: needs root");
+            return;
+        }
+        let base = std::env::temp_dir().join(format!("caisson-links-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&base);
+        for name in ["from/many", "to", "links", "elsewhere"] {
+            std::fs::create_dir_all(base.join(name)).unwrap();
+        }
+        let open = |name: &str| open_folder(rustix::fs::CWD, base.join(name)).unwrap();
+        let many = open("from/many");
+        // As many as ext4 lets a file have; other file systems take more.
+        let names = 65_000;
+        for file in ["a", "b"] {
+            std::fs::write(base.join("from/many").join(file), file).unwrap();
+            for n in 1..names {
+                rustix::fs::linkat(&many, file, &many, format!("{file}{n}"), AtFlags::empty()).unwrap();
+            }
+        }
+        std::os::unix::fs::symlink("nowhere", base.join("from/l")).unwrap();
+        rustix::fs::linkat(&many, "../l", &many, "l", AtFlags::empty()).unwrap();
+        std::fs::write(base.join("from/outside"), "x").unwrap();
+        std::fs::hard_link(base.join("from/outside"), base.join("elsewhere/outside")).unwrap();
+        let most = walk(open("from"), open("to"), open("links").as_fd()).unwrap();
+        assert!(most <= 2 * WIDE / 24, "{most} names were held");
+        let left: Vec<_> = std::fs::read_dir(base.join("links")).unwrap().flatten().collect();
+        assert_eq!(left.len(), 1, "only what has a name elsewhere is still looked for");
+        let stat = |path: &str| std::fs::symlink_metadata(base.join(path)).unwrap();
+        for (first, last) in [("a", "a64999"), ("b1", "b64998")] {
+            let (first, last) = (stat(&format!("to/many/{first}")), stat(&format!("to/many/{last}")));
+            assert_eq!((first.ino(), first.nlink()), (last.ino(), names));
+        }
+        assert_eq!(std::fs::read_to_string(base.join("to/many/b7")).unwrap(), "b");
+        assert_eq!((stat("to/l").ino(), stat("to/l").nlink()), (stat("to/many/l").ino(), 2));
+        assert_eq!(std::fs::read_dir(base.join("to/many")).unwrap().count() as u64, 2 * names + 1);
+        assert_eq!(stat("to/many").mtime(), stat("from/many").mtime());
         std::fs::remove_dir_all(base).unwrap();
     }
 }

@@ -139,6 +139,9 @@ pub struct LauncherState {
     agent_program: Option<ProgramState>,
     #[prost(message, repeated, tag = "17")]
     sandboxes: Vec<SandboxState>,
+    /// Folders of groups, also of those that have no sandbox now. What was set for them is in the state folder.
+    #[prost(string, repeated, tag = "18")]
+    pub(crate) groups: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -380,6 +383,9 @@ impl Server {
                     add(&self.epoll, &mut self.sources, &mut self.next_token, fd.as_fd(), source)?;
                 }
             }
+            if let Some(folder) = sandbox.group_folder() {
+                self.parts.groups.mark_made(folder, Instant::now());
+            }
             self.sandboxes.insert(id, sandbox);
         }
         Ok(())
@@ -431,7 +437,10 @@ impl Server {
                 Err(error) => error,
             }
         } else if deadline <= Instant::now() {
-            Error::new(wire::ErrorKind::ErrorBusy, format!("the launcher did not become quiet in time: {}", self.noise()))
+            Error::new(
+                wire::ErrorKind::ErrorBusy,
+                format!("the launcher did not become quiet in time: {}", self.noise()),
+            )
         } else {
             return;
         };
@@ -509,6 +518,7 @@ impl Server {
             launcher_program: Some(program.to_state()),
             agent_program: Some(agent_program.to_state()),
             sandboxes: self.sandboxes.values().filter_map(SandboxState::of).collect(),
+            groups: self.parts.groups.made(),
             ..Default::default()
         };
         self.parts.cgroups.hand_on(&mut state);

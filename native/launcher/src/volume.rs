@@ -95,8 +95,9 @@ impl Server {
     pub(crate) fn make_volume(&mut self, asker: Asker, uid: u32, make_volume: &wire::MakeVolume) -> Result<()> {
         let shape = request::make_volume(make_volume)?;
         self.check_room()?;
+        let ticket = self.workers.admit(uid)?;
         let (store, id) = (self.parts.volumes.clone(), make_volume.volume.clone());
-        self.workers.submit(move || answer_with(asker, make(&store, &id, uid, shape)));
+        self.workers.submit(ticket, move || answer_with(asker, make(&store, &id, uid, shape)));
         Ok(())
     }
 
@@ -105,8 +106,9 @@ impl Server {
         if self.has_volume(id, |_| true) {
             return Err(in_use(id));
         }
+        let ticket = self.workers.admit(uid)?;
         let (store, id) = (self.parts.volumes.clone(), id.to_string());
-        self.workers.submit(move || answer_with(asker, remove(&store, &id)));
+        self.workers.submit(ticket, move || answer_with(asker, remove(&store, &id)));
         Ok(())
     }
 
