@@ -48,6 +48,14 @@ final class Groups {
         }
     }
 
+    /** The tenant is gone: its group keeps no ceilings, and no place among those that have some. */
+    void forget(Engine engine, String tenant) {
+        synchronized (told) {
+            told.computeIfAbsent(engine, key -> new HashMap<>()).remove(tenant);
+            tell(engine, tenant, limits(QuotaJson.NONE));
+        }
+    }
+
     /** In every engine that has the group already. */
     void reset(String tenant, QuotaJson quotas) {
         List<Engine> engines = new ArrayList<>();

@@ -143,6 +143,11 @@ final class Quotas {
         groups.set(engine, tenant, directory.quotas(tenant));
     }
 
+    /** The tenant is gone from an engine. */
+    void forget(Engine engine, String tenant) {
+        groups.forget(engine, tenant);
+    }
+
     /** Quotas or state of a tenant were changed: gives its groups the new ceilings. */
     void changed(String tenant) {
         groups.reset(tenant, directory.quotas(tenant));

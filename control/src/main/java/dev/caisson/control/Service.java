@@ -394,6 +394,7 @@ public final class Service implements Control {
         List<Row> results = rows(Kind.RUN, tenant);
         results.forEach(row -> runs.remove(RunDoc.of(row)));
         erased.put("runs", (long) results.size());
+        drop(engine -> parts.quotas().forget(engine, tenant));
         return erased;
     }
 

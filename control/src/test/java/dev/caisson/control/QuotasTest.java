@@ -223,5 +223,10 @@ final class QuotasTest {
         assertThat(engine.told()).hasSize(2);
         quotas.group(engine, tenant);
         assertThat(engine.told()).hasSize(2);
+        quotas.forget(engine, tenant);
+        assertThat(engine.told()).hasSize(3);
+        assertThat(engine.told().getLast()).contains("100", "empty").doesNotContain("1.5");
+        quotas.group(engine, tenant);
+        assertThat(engine.told()).hasSize(4); // as for one that is new
     }
 }
