@@ -25,6 +25,7 @@ import org.slf4j.LoggerFactory;
 public final class EngineRack implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(EngineRack.class);
     private static final long RETRY_MILLIS = 200;
+    private static final long MOST_MILLIS = 1000;
     private static final long AGAIN_MILLIS = 50;
 
     private final List<Slot> slots;
@@ -107,7 +108,7 @@ public final class EngineRack implements AutoCloseable {
                 Thread.currentThread().interrupt();
                 return;
             }
-            wait = Math.min(wait * 2, 5000);
+            wait = Math.min(wait * 2, MOST_MILLIS);
         }
     }
 
