@@ -210,7 +210,7 @@ final class LiveService implements AutoCloseable {
     }
 
     /** Without the tests' own classes: what a server would load. */
-    private static String classPath() {
+    static String classPath() {
         return String.join(
                 System.getProperty("path.separator"),
                 Arrays.stream(
