@@ -202,9 +202,7 @@ final class RemoteFiles implements SandboxFiles {
 
     @Override
     public List<ResultFile> changes() {
-        return work.changes().stream()
-                .map(WorkFolder::leftOut)
-                .toList();
+        return work.changes().stream().map(WorkFolder::leftOut).toList();
     }
 
     @Override

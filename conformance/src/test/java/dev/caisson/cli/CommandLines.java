@@ -36,8 +36,6 @@ public final class CommandLines {
                         env);
         int status = main.execute(words);
         return new Ended(
-                status,
-                out.toString(StandardCharsets.UTF_8),
-                err.toString(StandardCharsets.UTF_8));
+                status, out.toString(StandardCharsets.UTF_8), err.toString(StandardCharsets.UTF_8));
     }
 }

@@ -98,8 +98,18 @@ class CommandLineTest extends ServiceFixture {
         String name = name();
         JsonNode made =
                 json(
-                        "create", "--json", "--name", name, "--label", "of=" + name, "--memory",
-                        "64m", "--lifetime", "10m", "--env", "GREETING=hallo");
+                        "create",
+                        "--json",
+                        "--name",
+                        name,
+                        "--label",
+                        "of=" + name,
+                        "--memory",
+                        "64m",
+                        "--lifetime",
+                        "10m",
+                        "--env",
+                        "GREETING=hallo");
         String id = id(made);
         String other = create();
 
@@ -211,8 +221,7 @@ class CommandLineTest extends ServiceFixture {
         String id = create();
         ok("exec", id, "--", "echo", "done\tbefore");
 
-        String exec =
-                ok("exec", "-d", id, "--", "sh", "-c", "echo begun; exec sleep 60").strip();
+        String exec = ok("exec", "-d", id, "--", "sh", "-c", "echo begun; exec sleep 60").strip();
 
         assertThat(exec).startsWith("ex");
         assertThat(ok("ps", id)).hasLineCount(1).contains(exec + "\trunning\t");
@@ -318,8 +327,7 @@ class CommandLineTest extends ServiceFixture {
                         "CAISSON_TENANT",
                         name);
 
-        assertThat(json("tenants", "show", "--json", name).path("id").asString())
-                .isEqualTo(tenant);
+        assertThat(json("tenants", "show", "--json", name).path("id").asString()).isEqualTo(tenant);
         assertThat(ok("tenants", "ls")).contains(tenant + "\t" + name + "\tactive");
         String id = ok(CommandLines.run(theirs, "", "create")).strip();
         assertThat(ok("ls")).doesNotContain(id);
@@ -397,9 +405,7 @@ class CommandLineTest extends ServiceFixture {
         Files.writeString(file, "listne: 127.0.0.1:4711\n");
         refused(caisson("config", "check", "--config", file.toString()), "listne");
         refused(caisson("config", "show", "--set", "a.b=c"), "a.b", "config show");
-        refused(
-                caisson("config", "check", "--set", "tls.key=" + folder.resolve("none")),
-                "tls");
+        refused(caisson("config", "check", "--set", "tls.key=" + folder.resolve("none")), "tls");
     }
 
     @Test

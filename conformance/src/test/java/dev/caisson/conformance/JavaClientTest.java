@@ -237,8 +237,7 @@ class JavaClientTest extends ServiceFixture {
         Sandbox sandbox = caisson.create();
         sandbox.addUser("alice");
 
-        ExecResult hers =
-                sandbox.exec(ExecSpec.of("id", "-un").withUser(User.named("alice")));
+        ExecResult hers = sandbox.exec(ExecSpec.of("id", "-un").withUser(User.named("alice")));
 
         assertThat(hers.stdout().text()).isEqualTo("alice\n");
         assertThat(sandbox.exec("id", "-un").stdout().text()).isEqualTo("sandbox\n");
@@ -272,15 +271,16 @@ class JavaClientTest extends ServiceFixture {
             assertThat(new String(tunnel.input().readAllBytes(), StandardCharsets.US_ASCII))
                     .isEqualTo("cba");
         }
-        assertThatThrownBy(() -> {
-                    // Nobody listens there: refused at once, or by the end of the stream.
-                    try (Tunnel nobody = sandbox.dial(8101)) {
-                        nobody.output().write(1);
-                        if (nobody.input().read() < 0) {
-                            throw new IOException("ended");
-                        }
-                    }
-                })
+        assertThatThrownBy(
+                        () -> {
+                            // Nobody listens there: refused at once, or by the end of the stream.
+                            try (Tunnel nobody = sandbox.dial(8101)) {
+                                nobody.output().write(1);
+                                if (nobody.input().read() < 0) {
+                                    throw new IOException("ended");
+                                }
+                            }
+                        })
                 .isInstanceOfAny(IOException.class, CaissonException.class);
     }
 
@@ -363,8 +363,7 @@ class JavaClientTest extends ServiceFixture {
     void changesInAFolderAreTold() {
         Sandbox sandbox = caisson.create();
         Queue<String> told = new ConcurrentLinkedQueue<>();
-        try (Watch _ =
-                sandbox.files().watch("/work", true, event -> told.add(event.path()))) {
+        try (Watch _ = sandbox.files().watch("/work", true, event -> told.add(event.path()))) {
             sandbox.exec(ExecSpec.shell("echo x > seen.txt"));
             await().atMost(Duration.ofSeconds(15))
                     .until(() -> told.stream().anyMatch(path -> path.endsWith("seen.txt")));
@@ -402,21 +401,20 @@ class JavaClientTest extends ServiceFixture {
         sandbox.files().write("f", "one");
         String name = name();
         SnapshotJson saved =
-                client.snapshots()
-                        .create(sandbox.id(), new SnapshotRequest(name, Map.of(), null));
+                client.snapshots().create(sandbox.id(), new SnapshotRequest(name, Map.of(), null));
         assertThat(client.snapshots().find(name).id()).isEqualTo(saved.id());
         sandbox.files().write("f", "two");
 
         List<SandboxJson> forks =
-                client.sandboxes()
-                        .fork(sandbox.id(), new ForkRequest(2, Map.of("of", "fork")));
+                client.sandboxes().fork(sandbox.id(), new ForkRequest(2, Map.of("of", "fork")));
         assertThat(forks).hasSize(2);
         for (SandboxJson fork : forks) {
             assertThat(caisson.sandbox(fork.id()).files().readText("f")).isEqualTo("two");
         }
         List<SandboxJson> labelled =
                 ServiceClient.all(
-                        Query.FIRST.withLimit(1).with("label.of", "fork"), client.sandboxes()::list);
+                        Query.FIRST.withLimit(1).with("label.of", "fork"),
+                        client.sandboxes()::list);
         assertThat(labelled).hasSize(2);
         SandboxJson of = client.sandboxes().create(from(name));
         assertThat(caisson.sandbox(of.id()).files().readText("f")).isEqualTo("one");
@@ -490,8 +488,7 @@ class JavaClientTest extends ServiceFixture {
     void eventsAreListedFollowedAndHeard() {
         Queue<Event> heard = new ConcurrentLinkedQueue<>();
         String id;
-        try (RemoteCaisson hearing =
-                RemoteCaisson.open(config(service.adminKey()), heard::add)) {
+        try (RemoteCaisson hearing = RemoteCaisson.open(config(service.adminKey()), heard::add)) {
             try (Sandbox sandbox = hearing.create()) {
                 id = sandbox.id();
                 sandbox.exec("true");
@@ -565,9 +562,7 @@ class JavaClientTest extends ServiceFixture {
         String agent =
                 java.util.Objects.requireNonNull(
                         client.keys()
-                                .create(
-                                        new KeyRequest(
-                                                name(), "agent", List.of(), null, null))
+                                .create(new KeyRequest(name(), "agent", List.of(), null, null))
                                 .key());
         try (ServiceClient narrow = ServiceClient.open(config(agent))) {
             assertThat(narrow.info().version()).isNotBlank(); // control

@@ -12,7 +12,6 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.parallel.Isolated;
-import tools.jackson.databind.JsonNode;
 
 /**
  * The server or the launcher is killed at random moments of a load. {@code
@@ -135,9 +134,8 @@ class ServiceCrashTest {
 
     private static void awaitNone(Api api, String states) {
         await().atMost(Duration.ofSeconds(30))
-                .untilAsserted(() ->
-                        assertThat(api.all("/v1/sandboxes?state=" + states))
-                                .isEmpty());
+                .untilAsserted(
+                        () -> assertThat(api.all("/v1/sandboxes?state=" + states)).isEmpty());
     }
 
     @Test

@@ -67,8 +67,8 @@ class ServiceStopTest {
             try (RemoteCaisson caisson = RemoteCaisson.open(config.withPatience(LONG))) {
                 Exec followed = caisson.sandbox(kept).start(ExecSpec.shell(COUNT), heard);
                 CompletableFuture<Api.Answer> waiting =
-                        CompletableFuture.supplyAsync(() ->
-                                api.post("/v1/sandboxes/" + kept + "/execs", waited()));
+                        CompletableFuture.supplyAsync(
+                                () -> api.post("/v1/sandboxes/" + kept + "/execs", waited()));
                 ServiceLoad load = ServiceLoad.start(api, told, SEED, false);
                 await().atMost(LONG).until(() -> heard.text.indexOf("line-5\n") >= 0);
                 assertThat(waiting).isNotDone(); // control: it would wait
