@@ -25,6 +25,8 @@ const START_TAKES: Duration = Duration::from_millis(30);
 const ATTACH_STAYS_CHEAP: Duration = Duration::from_millis(20);
 /// How long a killed sandbox may take before it counts as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(10);
+/// How long a `Create` waits for what is left of a sandbox of the same id, which was there just before: all wait with it.
+const CLEARING_TAKES: Duration = Duration::from_millis(500);
 /// How long a child that is joining may take to end after process 1.
 const JOINING_ENDS: Duration = Duration::from_secs(1);
 
@@ -60,6 +62,9 @@ impl Server {
                 return;
             }
             let Some(hint) = self.hints.pop_front() else { return };
+            if self.clearing.contains(&hint.id) {
+                continue; // made, if at all, at its Create
+            }
             let _ = self.park(&hint.group, &hint.id, hint.owner);
         }
     }
@@ -74,7 +79,7 @@ impl Server {
         let sandbox = match parked {
             Ok(sandbox) => sandbox,
             Err(error) => {
-                self.clearing += 1;
+                self.clearing.insert(id.into());
                 self.parts.janitor.clear(Leftover {
                     id: id.into(),
                     path: format!("caisson/{group}/{id}"),
@@ -108,7 +113,10 @@ impl Server {
         self.hints.retain(|h| h.id != id);
         self.quiet_at = Instant::now() + START_TAKES;
         match self.sandboxes.get(&id) {
-            None => self.park(&create.group, &id, asker.conn)?,
+            None => {
+                self.await_cleared(&id)?;
+                self.park(&create.group, &id, asker.conn)?;
+            }
             Some(s) if matches!(s.state, State::Parked) && s.group == create.group && s.owner_uid == uid => {}
             Some(_) => return Err(Error::new(wire::ErrorKind::ErrorExists, format!("sandbox {id} exists"))),
         }
@@ -507,7 +515,7 @@ impl Server {
         }
         let disk = sandbox.disk.take();
         let (volumes, tmpfs) = (std::mem::take(&mut sandbox.volumes), std::mem::take(&mut sandbox.tmpfs));
-        self.clearing += 1;
+        self.clearing.insert(id.into());
         self.parts.janitor.clear(Leftover {
             id: id.into(),
             path: sandbox.path.clone(),
@@ -520,12 +528,31 @@ impl Server {
 
     pub(crate) fn cleared(&mut self) {
         for cleared in self.parts.janitor.take_cleared() {
-            self.clearing -= 1;
+            self.clearing.remove(&cleared.id);
             if let Some(base) = cleared.uid_base {
                 self.parts.ids.give(base);
                 let _ = self.parts.journal.gone(&cleared.id);
             }
         }
+    }
+
+    /// An id may come back as soon as its sandbox is dead: a paused one is resumed from its disk. Its cgroups and its line
+    /// in the journal have the same names, so the janitor must be done with them first; that takes it milliseconds.
+    fn await_cleared(&mut self, id: &str) -> Result<()> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let deadline = Instant::now() + CLEARING_TAKES;
+        while self.clearing.contains(id) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let message = format!("what is left of the sandbox {id} of before is still being cleared away");
+                return Err(Error::new(wire::ErrorKind::ErrorNoCapacity, message));
+            }
+            let left = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
+            let bell = self.parts.janitor.bell.clone();
+            let _ = poll(&mut [PollFd::new(&*bell, PollFlags::IN)], Some(&left));
+            self.cleared();
+        }
+        Ok(())
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {

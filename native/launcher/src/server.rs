@@ -107,7 +107,7 @@ pub struct Server {
     /// An upgrade is under way, and until when it may be.
     pub(crate) upgrading: Option<Instant>,
     /// Ended sandboxes that the janitor has.
-    pub(crate) clearing: usize,
+    pub(crate) clearing: BTreeSet<String>,
     /// Since when there has been neither connection nor sandbox.
     pub(crate) idle_since: Option<Instant>,
 }
@@ -138,7 +138,7 @@ impl Server {
             pending: BTreeSet::new(),
             workers: Workers::start()?,
             upgrading: None,
-            clearing: 0,
+            clearing: BTreeSet::new(),
             idle_since: Some(Instant::now()),
         };
         let own = [
