@@ -431,7 +431,10 @@ impl Server {
                 Err(error) => error,
             }
         } else if deadline <= Instant::now() {
-            Error::new(wire::ErrorKind::ErrorBusy, format!("the launcher did not become quiet in time: {}", self.noise()))
+            Error::new(
+                wire::ErrorKind::ErrorBusy,
+                format!("the launcher did not become quiet in time: {}", self.noise()),
+            )
         } else {
             return;
         };
