@@ -30,6 +30,7 @@ impl Server {
         self.hints.retain(|h| h.id != id);
         self.quiet_at = Instant::now() + START_TAKES;
         match self.sandboxes.get(&id) {
+            None if self.clearing.contains(&id) => return self.defer(asker, create),
             None => self.park(&create.group, &id, asker.conn)?,
             Some(s) if matches!(s.state, State::Parked) && s.group == create.group && s.owner_uid == uid => {}
             Some(_) => return Err(Error::new(wire::ErrorKind::ErrorExists, format!("sandbox {id} exists"))),
@@ -49,6 +50,17 @@ impl Server {
         if parked {
             self.go(&id);
         }
+        Ok(())
+    }
+
+    /// An id may come back as soon as its sandbox is dead: a paused one is resumed from its disk. Its cgroups and its line in
+    /// the journal have the same names, so the janitor must be done with them first, which takes it milliseconds.
+    fn defer(&mut self, asker: Asker, create: wire::Create) -> Result<()> {
+        let id = create.sandbox.clone();
+        if self.returning.contains_key(&id) {
+            return Err(Error::new(wire::ErrorKind::ErrorExists, format!("sandbox {id} exists")));
+        }
+        self.returning.insert(id, (asker, create));
         Ok(())
     }
 

@@ -60,6 +60,9 @@ impl Server {
                 return;
             }
             let Some(hint) = self.hints.pop_front() else { return };
+            if self.clearing.contains(&hint.id) {
+                continue; // made, if at all, at its Create
+            }
             let _ = self.park(&hint.group, &hint.id, hint.owner);
         }
     }
@@ -77,7 +80,7 @@ impl Server {
         let sandbox = match parked {
             Ok(sandbox) => sandbox,
             Err(error) => {
-                self.clearing += 1;
+                self.clearing.insert(id.into());
                 self.parts.janitor.clear(Leftover {
                     id: id.into(),
                     path,
@@ -310,6 +313,13 @@ impl Server {
     }
 
     pub(crate) fn destroy(&mut self, asker: Asker, uid: u32, id: &str) -> Result<()> {
+        if self.returning.get(id).is_some_and(|(creator, _)| uid == 0 || self.uid_of(creator.conn) == uid) {
+            if let Some((creator, _)) = self.returning.remove(id) {
+                let ended = format!("sandbox {id} ended before it was made");
+                self.refuse(creator, &Error::new(wire::ErrorKind::ErrorBusy, ended));
+            }
+            return Err(no_sandbox(id));
+        }
         let sandbox = find_for(&mut self.sandboxes, id, uid)?;
         if matches!(sandbox.state, State::Parked) {
             return Err(no_sandbox(id));
@@ -427,7 +437,7 @@ impl Server {
         }
         let disk = sandbox.disk.take();
         let (volumes, tmpfs) = (std::mem::take(&mut sandbox.volumes), std::mem::take(&mut sandbox.tmpfs));
-        self.clearing += 1;
+        self.clearing.insert(id.into());
         self.parts.janitor.clear(Leftover {
             id: id.into(),
             path: sandbox.path.clone(),
@@ -440,10 +450,15 @@ impl Server {
 
     pub(crate) fn cleared(&mut self) {
         for cleared in self.parts.janitor.take_cleared() {
-            self.clearing -= 1;
+            self.clearing.remove(&cleared.id);
             if let Some(base) = cleared.uid_base {
                 self.parts.ids.give(base);
                 let _ = self.parts.journal.gone(&cleared.id);
+            }
+            if let Some((asker, create)) = self.returning.remove(&cleared.id) {
+                if let Err(error) = self.create(asker, create) {
+                    self.refuse(asker, &error);
+                }
             }
         }
     }

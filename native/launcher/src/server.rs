@@ -114,7 +114,9 @@ pub struct Server {
     /// An upgrade is under way, and until when it may be.
     pub(crate) upgrading: Option<Instant>,
     /// Ended sandboxes that the janitor has.
-    pub(crate) clearing: usize,
+    pub(crate) clearing: BTreeSet<String>,
+    /// Sandboxes to be made when what was left of one of the same id is cleared.
+    pub(crate) returning: BTreeMap<String, (Asker, wire::Create)>,
     /// Since when there has been neither connection nor sandbox.
     pub(crate) idle_since: Option<Instant>,
 }
@@ -145,7 +147,8 @@ impl Server {
             pending: BTreeSet::new(),
             workers: Workers::start()?,
             upgrading: None,
-            clearing: 0,
+            clearing: BTreeSet::new(),
+            returning: BTreeMap::new(),
             idle_since: Some(Instant::now()),
         };
         let own = [
@@ -351,6 +354,7 @@ impl Server {
         self.forget(token);
         self.conns.remove(&token);
         self.hints.retain(|h| h.owner != token);
+        self.returning.retain(|_, (asker, _)| asker.conn != token);
         let owned: Vec<_> =
             self.sandboxes.values().filter(|s| s.owner == token && !s.leased).map(|s| s.id.clone()).collect();
         for id in owned {

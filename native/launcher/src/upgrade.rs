@@ -450,7 +450,7 @@ impl Server {
     }
 
     fn is_quiet(&self) -> bool {
-        self.sandboxes.values().all(is_simple) && !self.workers.is_busy() && self.clearing == 0
+        self.sandboxes.values().all(is_simple) && !self.workers.is_busy() && self.clearing.is_empty()
     }
 
     /// What keeps it from being quiet, for people.
@@ -473,8 +473,8 @@ impl Server {
         if self.workers.is_busy() {
             noise.push("disks are being worked on".into());
         }
-        if self.clearing > 0 {
-            noise.push(format!("{} ended ones are being cleared away", self.clearing));
+        if !self.clearing.is_empty() {
+            noise.push(format!("{} ended ones are being cleared away", self.clearing.len()));
         }
         noise.join(", ")
     }

@@ -33,6 +33,29 @@ fn creates_and_destroys_and_leaves_nothing() {
 }
 
 #[test]
+fn an_id_comes_back_right_after_its_sandbox_ended() {
+    if skipped("an_id_comes_back_right_after_its_sandbox_ended") {
+        return;
+    }
+    let launcher = Launcher::start();
+    let mut client = launcher.client();
+    let ids = [id()];
+    let [id] = &ids;
+    for _ in 0..40 {
+        let created = client.create(id);
+        assert!(alive(created.pid));
+        assert!(!client.destroy(id).stuck);
+    }
+    let last = client.create(id);
+    // Its line in the journal is the new one's, not what the end of the old one struck out: the next launcher clears it.
+    let base = launcher.kill();
+    wait_until("the last one is dead", || !alive(last.pid));
+    assert_ne!(Census::of(&ids).cgroups, 0, "control: a SIGKILL leaves cgroups behind");
+    let _next = Launcher::start_in(&base);
+    assert_eq!(Census::of(&ids).cgroups, 0);
+}
+
+#[test]
 fn an_owned_sandbox_ends_with_its_connection_and_a_leased_one_does_not() {
     if skipped("an_owned_sandbox_ends_with_its_connection_and_a_leased_one_does_not") {
         return;

@@ -9,6 +9,7 @@ import dev.caisson.v1.WatchJson;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.LongConsumer;
@@ -132,8 +133,22 @@ public final class FilesClient {
      */
     public List<ResultFile> get(
             String sandbox, String path, Path folder, ByteSize limit, LongConsumer progress) {
-        return Landing.unpack(
-                http, call(Call.get(files(sandbox, "archive")), path), folder, limit, progress);
+        // Archives hold files and folders only: what else is there is known from a listing.
+        List<ResultFile> all =
+                new ArrayList<>(
+                        new RemoteFiles(http, sandbox)
+                                .listTree(path).stream()
+                                        .filter(file -> !WorkFolder.note(file.type()).isEmpty())
+                                        .map(WorkFolder::leftOut)
+                                        .toList());
+        all.addAll(
+                Landing.unpack(
+                        http,
+                        call(Call.get(files(sandbox, "archive")), path),
+                        folder,
+                        limit,
+                        progress));
+        return List.copyOf(all);
     }
 
     /**

@@ -4,7 +4,6 @@ import dev.caisson.api.ByteSize;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.FileInfo;
-import dev.caisson.api.FileType;
 import dev.caisson.api.ResultFile;
 import dev.caisson.api.SandboxFiles;
 import dev.caisson.api.Watch;
@@ -203,15 +202,7 @@ final class RemoteFiles implements SandboxFiles {
 
     @Override
     public List<ResultFile> changes() {
-        return work.changes().stream()
-                .map(file -> WorkFolder.result(file, false, note(file)))
-                .toList();
-    }
-
-    private static String note(FileInfo file) {
-        return file.type() == FileType.REGULAR || file.type() == FileType.DIRECTORY
-                ? ""
-                : "not a regular file or folder; only those are collected";
+        return work.changes().stream().map(WorkFolder::leftOut).toList();
     }
 
     @Override

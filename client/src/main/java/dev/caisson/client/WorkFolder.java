@@ -72,6 +72,21 @@ final class WorkFolder {
         }
     }
 
+    /** Why that kind is never brought to the host; empty for files and folders. */
+    static String note(FileType type) {
+        return switch (type) {
+            case REGULAR, DIRECTORY -> "";
+            case SYMLINK -> "a symbolic link; not followed";
+            case FIFO, SOCKET, DEVICE, UNKNOWN ->
+                    "not a regular file or folder; only those are collected";
+        };
+    }
+
+    /** One that stays where it is, for its kind. */
+    static ResultFile leftOut(FileInfo file) {
+        return result(file, false, note(file.type()));
+    }
+
     static ResultFile result(FileInfo file, boolean collected, String note) {
         return result(file, file.size(), Optional.empty(), collected, note);
     }
@@ -115,12 +130,7 @@ final class WorkFolder {
                         yield result(file, true, "");
                     }
                     case REGULAR -> regular(file, names.get());
-                    case SYMLINK -> result(file, false, "a symbolic link; not followed");
-                    case FIFO, SOCKET, DEVICE, UNKNOWN ->
-                            result(
-                                    file,
-                                    false,
-                                    "not a regular file or folder; only those are collected");
+                    case SYMLINK, FIFO, SOCKET, DEVICE, UNKNOWN -> leftOut(file);
                 };
             } catch (HostFolder.Refused e) {
                 return result(file, false, String.valueOf(e.getMessage()));

@@ -151,6 +151,19 @@ class RemoteFilesTest {
             content.write(tar);
         }
         server.on("GET" + FILES + "/archive", (request, reply) -> reply.bytes(bytes.toByteArray()));
+        listed("");
+    }
+
+    private void listed(String items) {
+        server.on("GET" + FILES + "/list", "{\"items\":[" + items + "]}");
+    }
+
+    private static String file(String path, String type) {
+        return "{\"path\":\"/work/"
+                + path
+                + "\",\"name\":\"x\",\"type\":\""
+                + type
+                + "\",\"size\":3,\"mode\":511,\"modifiedAt\":\"2026-11-30T12:00:00Z\"}";
     }
 
     private static void add(TarArchiveOutputStream tar, String name, byte type, String content)
@@ -235,7 +248,30 @@ class RemoteFilesTest {
     }
 
     @Test
+    void whatArchivesLeaveOutIsToldFromAListing() throws IOException {
+        archive(tar -> add(tar, "d/f", TarConstants.LF_NORMAL, "x"));
+        listed(
+                file("d", "directory")
+                        + ","
+                        + file("d/f", "regular")
+                        + ","
+                        + file("d/l", "symlink")
+                        + ","
+                        + file("p", "fifo"));
+
+        List<ResultFile> got = get(ByteSize.ofMib(1));
+
+        assertThat(got.stream().filter(file -> !file.collected()))
+                .extracting(ResultFile::path)
+                .containsExactly("d/l", "p");
+        assertThat(got.stream().filter(ResultFile::collected))
+                .extracting(ResultFile::path)
+                .containsExactly("d/f");
+    }
+
+    @Test
     void brokenAndSenselessArchivesFail() {
+        listed("");
         server.on(
                 "GET" + FILES + "/archive",
                 (request, reply) ->

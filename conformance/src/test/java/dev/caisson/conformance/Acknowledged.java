@@ -112,6 +112,11 @@ final class Acknowledged {
         keys.put(key, id);
     }
 
+    /** Nothing was done for that key. */
+    void refused(String key) {
+        keys.remove(key);
+    }
+
     int size() {
         return ids.size();
     }

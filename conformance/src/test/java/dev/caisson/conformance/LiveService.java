@@ -210,7 +210,7 @@ final class LiveService implements AutoCloseable {
     }
 
     /** Without the tests' own classes: what a server would load. */
-    private static String classPath() {
+    static String classPath() {
         return String.join(
                 System.getProperty("path.separator"),
                 Arrays.stream(
@@ -249,6 +249,24 @@ final class LiveService implements AutoCloseable {
     /** SIGKILL; it is dead when this returns. */
     void killServer() {
         kill(server());
+    }
+
+    /** SIGTERM, and its exit status when it has left. */
+    int stopServer() {
+        signal("TERM", server());
+        return serverStatus();
+    }
+
+    /** The exit status of a server that was told to stop. */
+    int serverStatus() {
+        try {
+            if (!server().waitFor(40, TimeUnit.SECONDS)) {
+                throw new AssertionError("The server does not stop:\n" + serverLog());
+            }
+            return server().exitValue();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     /** The end of what it wrote, for the message of a failure. */

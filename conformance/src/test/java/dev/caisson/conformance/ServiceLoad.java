@@ -127,10 +127,13 @@ final class ServiceLoad {
         if (random.nextInt(3) == 0) {
             String key = tag() + "-" + seed;
             told.key(key, "");
-            JsonNode made =
-                    ok(
-                            api.with("Idempotency-Key", key)
-                                    .post("/v1/sandboxes", Map.of("labels", Map.of("key", key))));
+            Api.Answer answer =
+                    api.with("Idempotency-Key", key)
+                            .post("/v1/sandboxes", Map.of("labels", Map.of("key", key)));
+            if (answer.status() == 503) {
+                told.refused(key);
+            }
+            JsonNode made = ok(answer);
             String id = made.path("id").asString();
             told.fresh(id);
             told.sandbox(id, "running");

@@ -10,7 +10,8 @@ import java.util.function.Supplier;
 
 /** Answers that take their time: streams, and waiting for an end. */
 final class Streams {
-    private static final Duration SLICE = Duration.ofSeconds(10);
+    /** How soon a request that waits sees that the server drains. */
+    private static final Duration SLICE = Duration.ofMillis(500);
 
     private final Metrics metrics;
     private volatile boolean draining;
@@ -74,9 +75,13 @@ final class Streams {
         exchange.waitsLong();
         long end = System.nanoTime() + longest.toNanos();
         while (true) {
-            Duration left = Duration.ofNanos(Math.max(0, end - System.nanoTime()));
+            // One that comes in here while the server drains must not meet the end of that.
+            Duration left =
+                    draining
+                            ? Duration.ZERO
+                            : Duration.ofNanos(Math.max(0, end - System.nanoTime()));
             Optional<T> done = await.apply(left.compareTo(SLICE) < 0 ? left : SLICE);
-            if (done.isPresent() || left.isZero() || draining) {
+            if (done.isPresent() || left.isZero()) {
                 return done;
             }
         }
