@@ -6,6 +6,7 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.core.Engine;
 import dev.caisson.core.EngineCaisson;
+import dev.caisson.core.Room;
 import dev.caisson.v1.InfoJson;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -213,12 +214,18 @@ public final class Service implements Control {
 
     @Override
     public Caller authenticate(String key) {
-        return keys.authenticate(key);
+        return acting(keys.authenticate(key));
     }
 
     @Override
     public Caller authenticateToken(String token) {
-        return tokens.authenticateToken(token);
+        return acting(tokens.authenticateToken(token));
+    }
+
+    /** What the thread takes from now on is of that tenant's share, whatever facade it came by. */
+    private static Caller acting(Caller caller) {
+        Room.owned(caller.tenant());
+        return caller;
     }
 
     @Override

@@ -75,6 +75,7 @@ final class Exchange {
 
     void caller(Caller who) {
         caller = who;
+        room.owner(who.tenant());
     }
 
     /** The id of what an earlier request with the same key has begun; null: begin it. */
