@@ -13,7 +13,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Consumer;
+import java.util.function.BiConsumer;
+
 import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.server.Request;
@@ -45,7 +46,7 @@ final class Exchange {
     private @Nullable Caller caller;
     private byte @Nullable [] body;
     private @Nullable String replay;
-    private Consumer<Object> onStarted = form -> {};
+    private BiConsumer<Object, Runnable> onStarted = (form, settle) -> {};
 
     Exchange(
             Request request,
@@ -87,14 +88,19 @@ final class Exchange {
         replay = startedId;
     }
 
-    /** To be told what was begun and goes on by itself. */
-    void onStarted(Consumer<Object> listener) {
+    /** To be told what was begun and goes on by itself, and how to wait until that is durable. */
+    void onStarted(BiConsumer<Object, Runnable> listener) {
         onStarted = listener;
     }
 
-    void started(Object form) {
+    /**
+     * Something was begun.
+     *
+     * @param settle returns when its start is durable; throws when it cannot be, and then it ends
+     */
+    void started(Object form, Runnable settle) {
         if (replay == null) {
-            onStarted.accept(form);
+            onStarted.accept(form, settle);
         }
     }
 
