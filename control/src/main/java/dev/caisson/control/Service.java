@@ -176,6 +176,7 @@ public final class Service implements Control {
                     erasure.purge(ledger.now().minus(USAGE_KEPT));
                 });
         Thread.ofVirtual().name("caisson-erasure").start(erasure::resume);
+        tell(EventType.SERVER_STARTED);
         housekeeping.every(ORPHANS_SECONDS, "orphans", recovery::orphans);
         housekeeping.every(1, "approvals", () -> parts.approvals().expire(ledger.now()));
     }
@@ -207,7 +208,11 @@ public final class Service implements Control {
 
     /** The first admin key, once in the life of a store; empty at every later start. */
     public java.util.Optional<dev.caisson.v1.KeyJson> bootstrap() {
-        return keys.bootstrap();
+        java.util.Optional<dev.caisson.v1.KeyJson> first = keys.bootstrap();
+        if (first.isPresent()) {
+            tell(EventType.SERVER_STARTED); // now there is somebody to tell
+        }
+        return first;
     }
 
     // ---- who asks
@@ -433,17 +438,23 @@ public final class Service implements Control {
     @Override
     public void drain(Duration longest) {
         draining = true;
+        tell(EventType.SERVER_STOPPED);
+    }
+
+    /** An event of this server, for those who run the service; before its first start nobody. */
+    private void tell(EventType type) {
+        Map<String, Object> data = Map.of("node", parts.node(), "version", EngineCaisson.VERSION);
         parts.ledger()
-                .actSoon(tx -> {
-                    parts.ledger()
-                            .event(
-                                    tx,
-                                    EventType.SERVER_STOPPED,
-                                    Ledger.Subject.tenant(
-                                            tx.meta(Directory.HOME).orElse("default")),
-                                    "",
-                                    Map.of("node", parts.node()));
-                });
+                .actSoon(tx ->
+                        tx.meta(Directory.HOME)
+                                .ifPresent(home ->
+                                        parts.ledger()
+                                                .event(
+                                                        tx,
+                                                        type,
+                                                        Ledger.Subject.tenant(home),
+                                                        "",
+                                                        data)));
     }
 
     private void ownerGone(Box box) {
