@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Answers that are replayed. One row for each tenant, route and idempotency key, so that of several
  * servers one begins; bodies are encrypted with the server key, as they may tell what a tenant
- * does. A long body has a row of its own beside. An answer that holds a secret is completed with an empty body: its replay has the status
- * and no body. Thread-safe.
+ * does. A long body has a row of its own beside. An answer that holds a secret is completed with an
+ * empty body: its replay has the status and no body. Thread-safe.
  */
 final class Answers implements Idempotency {
     private static final String RUNNING = "running";

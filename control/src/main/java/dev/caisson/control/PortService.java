@@ -31,6 +31,5 @@ public interface PortService {
      *     throws is the answer
      * @throws CaissonException {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#UNAUTHENTICATED}
      */
-    Tunnel dialPublic(
-            String sandbox, int port, @Nullable String token, Consumer<String> admission);
+    Tunnel dialPublic(String sandbox, int port, @Nullable String token, Consumer<String> admission);
 }

@@ -363,12 +363,7 @@ final class Runs implements RunService {
                     if (tx.delete(Kind.RUN, doc.id)) {
                         if (expired && files(doc) > 0) {
                             parts.ledger()
-                                    .event(
-                                            tx,
-                                            EventType.FILES_EXPIRED,
-                                            doc.subject(),
-                                            "",
-                                            data);
+                                    .event(tx, EventType.FILES_EXPIRED, doc.subject(), "", data);
                         }
                         parts.ledger().event(tx, EventType.RUN_EXPIRED, doc.subject(), "", data);
                     }

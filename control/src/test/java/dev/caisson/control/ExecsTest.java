@@ -112,10 +112,13 @@ final class ExecsTest {
         await().until(() -> host.store.refused() > 0);
         // On a slow machine the start is on its way by itself, and refused: that is said as well.
         CompletableFuture<Boolean> durable =
-                CompletableFuture.supplyAsync(() -> {
-                            execs().settle(host.admin, id);
-                            return host.memory.read(tx -> tx.find(Kind.EXEC, id)).isPresent();
-                        })
+                CompletableFuture.supplyAsync(
+                                () -> {
+                                    execs().settle(host.admin, id);
+                                    return host.memory
+                                            .read(tx -> tx.find(Kind.EXEC, id))
+                                            .isPresent();
+                                })
                         .handle((there, failure) -> failure != null || there);
         await().pollDelay(Duration.ofMillis(100)).until(() -> !durable.isDone() || durable.join());
         host.store.full(false);

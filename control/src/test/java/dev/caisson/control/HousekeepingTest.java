@@ -40,22 +40,19 @@ class HousekeepingTest {
     @Test
     void eachStartOfAServerIsAnEvent() {
         await().until(() -> host.types("server.").equals(List.of("server.started")));
-        assertThat(host.events().stream()
-                        .filter(event -> event.type().equals("server.started"))
-                        .findFirst()
-                        .orElseThrow()
-                        .data())
+        assertThat(
+                        host.events().stream()
+                                .filter(event -> event.type().equals("server.started"))
+                                .findFirst()
+                                .orElseThrow()
+                                .data())
                 .containsEntry("node", host.service.parts().node())
                 .containsEntry("version", EngineCaisson.VERSION);
         host.service.drain(Duration.ZERO);
         host = host.restart();
         await().until(() ->
-                        host.types("server.")
-                                .equals(
-                                        List.of(
-                                                "server.started",
-                                                "server.stopped",
-                                                "server.started")));
+                host.types("server.")
+                        .equals(List.of("server.started", "server.stopped", "server.started")));
     }
 
     @Test

@@ -33,9 +33,7 @@ class MemorySharesTest {
         }
         String key =
                 Fixture.text(
-                        host.service
-                                .keys()
-                                .create(host.admin, Fixture.request(Role.OPERATOR)));
+                        host.service.keys().create(host.admin, Fixture.request(Role.OPERATOR)));
         try (Room room = Room.enter()) {
             Caller caller = host.service.authenticate(key);
             assertThat(Fixture.refused(ErrorCode.NO_CAPACITY, () -> Room.need(ALL * 6 / 10)))
