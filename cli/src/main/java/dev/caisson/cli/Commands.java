@@ -22,7 +22,9 @@ final class Commands {
                     "create",
                     "ls",
                     "show",
+                    "update",
                     "exec",
+                    "execs",
                     "shell",
                     "cp",
                     "files",
@@ -70,7 +72,9 @@ final class Commands {
             case "create" -> new CreateCommand();
             case "ls" -> new LsCommand();
             case "show" -> new ShowCommand();
+            case "update" -> new UpdateCommand();
             case "exec" -> new ExecCommand();
+            case "execs" -> new ExecsCommand();
             case "shell" -> new ShellCommand();
             case "cp" -> new CpCommand();
             case "files" -> new FilesCommand();

@@ -2,6 +2,7 @@ package dev.caisson.cli;
 
 import dev.caisson.api.ExecResult;
 import dev.caisson.api.ExecSpec;
+import dev.caisson.api.Sandbox;
 import dev.caisson.api.User;
 import dev.caisson.client.RemoteCaisson;
 import dev.caisson.client.ServiceClient;
@@ -87,9 +88,12 @@ class ExecCommand extends ServerCommand {
             return 0;
         }
         try (RemoteCaisson caisson = RemoteCaisson.open(config())) {
-            ExecSession session = new ExecSession(main().streams(), caisson.sandbox(id));
+            ExecSession session = new ExecSession(main().streams());
+            Sandbox sandbox = caisson.sandbox(id);
             try {
-                return wantsTerminal() ? onTerminal(session, spec) : onPipes(session, spec);
+                return wantsTerminal()
+                        ? onTerminal(session, sandbox, spec)
+                        : onPipes(session, sandbox, spec);
             } catch (dev.caisson.api.CaissonException e) {
                 if (session.readerGone()) {
                     return ExitStatus.READER_GONE;
@@ -99,12 +103,15 @@ class ExecCommand extends ServerCommand {
         }
     }
 
-    private int onPipes(ExecSession session, ExecSpec spec) {
-        return ExitStatus.of(session.onPipes(spec));
+    private static int onPipes(ExecSession session, Sandbox sandbox, ExecSpec spec) {
+        return ExitStatus.of(
+                session.onPipes(listener -> sandbox.start(spec, listener), spec.stdin()));
     }
 
-    private int onTerminal(ExecSession session, ExecSpec spec) {
-        Optional<ExecResult> result = session.onTerminal(spec);
+    private int onTerminal(ExecSession session, Sandbox sandbox, ExecSpec spec) {
+        ExecSpec sized = spec.withPty(ExecSession.size());
+        Optional<ExecResult> result =
+                session.onTerminal(listener -> sandbox.start(sized, listener));
         if (result.isEmpty()) {
             main().streams().say("left it running; see: caisson ps " + Clean.text(id));
         }

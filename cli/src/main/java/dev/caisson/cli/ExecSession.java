@@ -3,10 +3,8 @@ package dev.caisson.cli;
 import dev.caisson.api.Exec;
 import dev.caisson.api.ExecListener;
 import dev.caisson.api.ExecResult;
-import dev.caisson.api.ExecSpec;
 import dev.caisson.api.OutputFd;
 import dev.caisson.api.PtySize;
-import dev.caisson.api.Sandbox;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -17,7 +15,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 
 /**
- * One command in a sandbox of a server, with the streams of this process. On a terminal everything
+ * A command in a sandbox of a server, with the streams of this process. On a terminal everything
  * that is typed goes to it, and {@code ~.} at the beginning of a line leaves it running.
  */
 final class ExecSession {
@@ -25,13 +23,17 @@ final class ExecSession {
     private static final int BUFFER = 32 << 10;
 
     private final Streams streams;
-    private final Sandbox sandbox;
     private final CompletableFuture<Optional<ExecResult>> over = new CompletableFuture<>();
     private volatile boolean readerGone;
 
-    ExecSession(Streams streams, Sandbox sandbox) {
+    ExecSession(Streams streams) {
         this.streams = streams;
-        this.sandbox = sandbox;
+    }
+
+    /** Starts a command, or finds one again. */
+    @FunctionalInterface
+    interface Begin {
+        Exec begin(ExecListener listener);
     }
 
     /** Passes output on as it comes. */
@@ -63,17 +65,26 @@ final class ExecSession {
     }
 
     /** Runs a command on pipes; a signal that ends this process ends it. */
-    ExecResult onPipes(ExecSpec spec) {
-        Exec exec = sandbox.start(spec, new PassOn());
+    ExecResult onPipes(Begin begin, boolean stdin) {
+        Exec exec = begin.begin(new PassOn());
         Interruption interruption = Interruption.ending(exec::kill);
-        if (spec.stdin()) {
-            feed(exec, new byte[BUFFER]);
-        }
         try {
-            return exec.await();
+            return await(exec, stdin);
         } finally {
             interruption.over();
         }
+    }
+
+    /** Passes on what a command says that does not end with this process. */
+    ExecResult watch(Begin begin, boolean stdin) {
+        return await(begin.begin(new PassOn()), stdin);
+    }
+
+    private ExecResult await(Exec exec, boolean stdin) {
+        if (stdin) {
+            feed(exec, new byte[BUFFER]);
+        }
+        return exec.await();
     }
 
     private void feed(Exec exec, byte[] buffer) {
@@ -93,9 +104,14 @@ final class ExecSession {
                 });
     }
 
-    /** Runs a command on a terminal; empty when it was left running. */
-    Optional<ExecResult> onTerminal(ExecSpec spec) {
-        Exec exec = sandbox.start(spec.withPty(Tty.size().orElse(USUAL)), new PassOn());
+    /** The size that a terminal inside must have. */
+    static PtySize size() {
+        return Tty.size().orElse(USUAL);
+    }
+
+    /** Uses a command that has a terminal; empty when it was left running. */
+    Optional<ExecResult> onTerminal(Begin begin) {
+        Exec exec = begin.begin(new PassOn());
         try (Tty _ = Tty.raw(size -> exec.resize(size.rows(), size.cols()))) {
             type(exec);
             var _ =

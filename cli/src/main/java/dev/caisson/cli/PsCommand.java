@@ -17,7 +17,7 @@ import picocli.CommandLine.Parameters;
         sortOptions = false,
         footer = {"", "Example:", "  caisson ps build", "  caisson ps -a build"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
-final class PsCommand extends ServerCommand {
+class PsCommand extends ServerCommand {
     @Option(
             names = {"-a", "--all"},
             description = "also those that ended")

@@ -15,15 +15,21 @@ final class Server {
      * The named context; else what the environment says; else the context in use.
      *
      * @param context name; null: none given
+     * @param local why what is asked for is not there without a server; empty: nothing is to be
+     *     said
      */
-    static RemoteConfig config(Map<String, String> env, @Nullable String context) {
+    static RemoteConfig config(Map<String, String> env, @Nullable String context, String local) {
         if (context == null && !env.getOrDefault("CAISSON_URL", "").isBlank()) {
             return RemoteConfig.of(env);
         }
         Contexts contexts = Contexts.load(Contexts.file(env));
         String name = context == null ? contexts.current() : context;
         if (name == null) {
-            throw CaissonException.of(ErrorCode.INVALID, "No server is named.")
+            throw CaissonException.of(
+                            local.isEmpty() ? ErrorCode.INVALID : ErrorCode.UNSUPPORTED,
+                            local.isEmpty()
+                                    ? "No server is named."
+                                    : "No server is named, and " + local)
                     .withRemedy("Set CAISSON_URL and CAISSON_API_KEY, or run: caisson login URL");
         }
         return config(contexts.find(name));

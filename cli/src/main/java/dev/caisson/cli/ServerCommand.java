@@ -45,7 +45,14 @@ abstract class ServerCommand implements Callable<Integer> {
     }
 
     final RemoteConfig config() {
-        return Server.config(main().env(), context);
+        return Server.config(main().env(), context, local());
+    }
+
+    /**
+     * Why a run on this host has nothing of the kind, as the end of a sentence; empty: it is clear.
+     */
+    String local() {
+        return "";
     }
 
     final Printer printer() {

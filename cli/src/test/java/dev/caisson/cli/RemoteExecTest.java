@@ -101,6 +101,60 @@ class RemoteExecTest {
     }
 
     @Test
+    void comesBackToACommandThatRuns() {
+        String stdin = "POST /v1/execs/" + Remote.EX + "/stdin";
+        server.on("GET /v1/execs/" + Remote.EX, Remote.EXEC);
+        server.on(stdin, "{}");
+        server.on(
+                Remote.STREAM,
+                (request, reply) -> {
+                    while (server.requests(stdin).isEmpty()) {
+                        Thread.onSpinWait();
+                    }
+                    reply.stream()
+                            .item(Remote.item(1, "stdout", ",\"text\":\"before and after\""))
+                            .item(Remote.exit("\"exitCode\":3,\"reason\":\"exited\""));
+                });
+
+        assertThat(shell.stdin("typed").run("execs", "attach", "-i", Remote.EX)).isEqualTo(3);
+
+        assertThat(shell.out()).isEqualTo("before and after");
+        assertThat(server.requests(stdin).getFirst().text()).isEqualTo("typed");
+        assertThat(server.requests("POST" + Remote.ONE + "/execs")).isEmpty();
+        assertThat(server.requests("POST /v1/execs/" + Remote.EX + "/kill")).isEmpty();
+    }
+
+    @Test
+    void attachesWithoutATerminalAndAsJson() {
+        server.on(
+                "GET /v1/execs/" + Remote.EX, Remote.EXEC.replace("\"pty\":false", "\"pty\":true"));
+        server.on(
+                "GET /v1/execs/" + Remote.EX + "/terminal",
+                (request, reply) -> {
+                    reply.upgrade();
+                    reply.frame(2, "$ ".getBytes(StandardCharsets.UTF_8));
+                    reply.frame(
+                            1,
+                            Remote.exit("\"exitCode\":0,\"reason\":\"exited\"")
+                                    .getBytes(StandardCharsets.UTF_8));
+                    reply.frame();
+                });
+        server.on(
+                Remote.STREAM,
+                (request, reply) ->
+                        reply.stream()
+                                .item(Remote.item(1, "pty", ",\"text\":\"$ \""))
+                                .item(Remote.exit("\"exitCode\":0,\"reason\":\"exited\"")));
+
+        assertThat(shell.run("execs", "attach", Remote.EX)).as(shell.err()).isZero();
+        assertThat(shell.out()).isEqualTo("$ ");
+
+        Shell json = Remote.shell(server);
+        assertThat(json.run("execs", "attach", "--json", Remote.EX)).isZero();
+        assertThat(json.out().lines()).hasSize(2).allMatch(line -> line.startsWith("{\"id\":"));
+    }
+
+    @Test
     void leavesACommandRunning() {
         assertThat(shell.run("exec", "-d", Remote.SB, "sleep", "9")).isZero();
 
@@ -204,10 +258,8 @@ class RemoteExecTest {
                         "dev.caisson.cli.ServeCommand");
     }
 
-    @Test
-    void givesTheTerminalBackAndLeavesByTheEscapeSequence() throws Exception {
-        assumeTrue(
-                Files.isExecutable(Path.of("/usr/bin/script")), "needs script(1) for a terminal");
+    /** The terminal of a command, which says what is typed. */
+    private void terminal() {
         server.on(
                 "GET /v1/execs/" + Remote.EX + "/terminal",
                 (request, reply) -> {
@@ -219,7 +271,13 @@ class RemoteExecTest {
                         typed = reply.frame();
                     }
                 });
-        String words = String.join("' '", java("dev.caisson.cli.Main", "shell", Remote.SB));
+    }
+
+    /** Runs caisson on a terminal, types, leaves by the escape sequence; what was seen. */
+    private String leave(String... command) throws Exception {
+        List<String> all = new java.util.ArrayList<>(List.of("dev.caisson.cli.Main"));
+        all.addAll(List.of(command));
+        String words = String.join("' '", java(all.toArray(String[]::new)));
         String line =
                 "stty rows 31 cols 99; stty -g >before; '"
                         + words
@@ -243,12 +301,39 @@ class RemoteExecTest {
         } finally {
             process.destroyForcibly();
         }
+        return drain.text();
+    }
+
+    @Test
+    void givesTheTerminalBackAndLeavesByTheEscapeSequence() throws Exception {
+        assumeTrue(
+                Files.isExecutable(Path.of("/usr/bin/script")), "needs script(1) for a terminal");
+        terminal();
+
+        String seen = leave("shell", Remote.SB);
 
         assertThat(folder.resolve("after")).hasSameTextualContentAs(folder.resolve("before"));
-        assertThat(drain.text()).contains("left it running");
+        assertThat(seen).contains("left it running");
         assertThat(server.requests("POST" + Remote.ONE + "/execs").getFirst().text())
                 .contains("\"pty\":{\"rows\":31,\"cols\":99}");
         assertThat(server.requests("DELETE" + Remote.ONE)).isEmpty();
+    }
+
+    @Test
+    void comesBackToATerminalThatWasLeft() throws Exception {
+        assumeTrue(
+                Files.isExecutable(Path.of("/usr/bin/script")), "needs script(1) for a terminal");
+        terminal();
+        server.on(
+                "GET /v1/execs/" + Remote.EX, Remote.EXEC.replace("\"pty\":false", "\"pty\":true"));
+        server.on("POST /v1/execs/" + Remote.EX + "/resize", "{}");
+
+        String seen = leave("execs", "attach", Remote.EX);
+
+        assertThat(folder.resolve("after")).hasSameTextualContentAs(folder.resolve("before"));
+        assertThat(seen).contains("left it running; see: caisson execs attach " + Remote.EX);
+        assertThat(server.requests("POST" + Remote.ONE + "/execs")).isEmpty();
+        assertThat(server.requests("POST /v1/execs/" + Remote.EX + "/kill")).isEmpty();
     }
 
     private static void waitFor(Drain drain, String text) throws InterruptedException {

@@ -6,6 +6,8 @@ import dev.caisson.testkit.StubServer;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -138,6 +140,11 @@ class ServerCommandsTest {
                 "pause ID --disk|POST /v1/sandboxes/ID/pause|{\"memory\":false}",
                 "resume ID|POST /v1/sandboxes/ID/resume|{}",
                 "extend ID 30m|POST /v1/sandboxes/ID/extend|{\"timeoutMillis\":1800000}",
+                "update ID --label a=b=c --no-label d|PATCH /v1/sandboxes/ID"
+                        + "|{\"labels\":{\"a\":\"b=c\",\"d\":null}}",
+                "update ID --memory 2g --cpus 1.5 --timeout 5m|PATCH /v1/sandboxes/ID|{\"limits\":"
+                        + "{\"cpuMillis\":1500,\"memoryBytes\":2147483648,"
+                        + "\"timeoutMillis\":300000}}",
             })
     void changesTheLifeOfASandbox(String words, String route, String body) {
         String expected = route.replace("ID", Remote.SB);
@@ -190,6 +197,10 @@ class ServerCommandsTest {
                 "runs ls|GET /v1/runs",
                 "runs show x|GET /v1/runs/x",
                 "ps x|GET /v1/sandboxes/x/execs",
+                "execs ls x|GET /v1/sandboxes/x/execs",
+                "execs signal x TERM|POST /v1/execs/x/signal",
+                "execs kill x|POST /v1/execs/x/kill",
+                "update x --pids 9|PATCH /v1/sandboxes/x",
                 "top --once x|GET /v1/sandboxes/x/metrics",
                 "usage --by sandbox|GET /v1/usage",
                 "events --limit 5|GET /v1/events",
@@ -233,6 +244,13 @@ class ServerCommandsTest {
         assertThat(shell.err()).contains("Say what to do: open, ls, close.");
         assertThat(shell.run("create", "--memory", "much")).isEqualTo(125);
         assertThat(shell.run("show")).isEqualTo(125);
+        assertThat(shell.run("update", "x")).isEqualTo(125);
+        assertThat(shell.err()).contains("Say what to change: --label");
+        assertThat(shell.run("update", "x", "--label", "a=b", "--no-label", "a")).isEqualTo(125);
+        assertThat(shell.err()).contains("--no-label: 'a' is set at the same time.");
+        assertThat(shell.run("update", "x", "--disk", "1g")).isEqualTo(125);
+        assertThat(shell.run("execs", "signal", "x", "NONE")).isEqualTo(125);
+        assertThat(shell.err()).contains("'NONE' is no signal: write TERM, SIGTERM or 15.");
         assertThat(server.requests()).isEmpty();
     }
 
@@ -247,6 +265,61 @@ class ServerCommandsTest {
                 .isEqualTo(
                         "caisson: No server is named. Set CAISSON_URL and CAISSON_API_KEY, or run:"
                                 + " caisson login URL\n");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "execs ls x|a run on this host ends with its command",
+                "execs attach x|a run on this host ends with its command",
+                "execs signal x TERM|a run on this host ends with its command",
+                "execs kill x|a run on this host ends with its command",
+                "update x --pids 9|the limits of a run on this host are those that it began with",
+            })
+    void aRunOnThisHostHasNoSuchThing(String words, String why) {
+        Shell alone =
+                new Shell(new FakeCaisson()).env(Map.of("XDG_CONFIG_HOME", "/no/such/folder"));
+
+        assertThat(alone.run((words + " --json").split(" "))).isEqualTo(125);
+
+        assertThat(alone.out()).contains("\"code\":\"unsupported\"", why, "caisson login URL");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "15,15",
+        "TERM,15",
+        "sigterm,15",
+        "SIGKILL,9",
+        "usr1,10",
+        "1,1",
+        "64,64",
+        "0,",
+        "65,",
+        "999,",
+        "-1,",
+        "SIG,",
+        "TERMINATE,"
+    })
+    void signalsHaveNamesAndNumbers(String text, @Nullable Integer number) {
+        assertThat(Signals.number(text))
+                .isEqualTo(number == null ? OptionalInt.empty() : OptionalInt.of(number));
+    }
+
+    @Test
+    void sendsSignalsToTheMainProcessOrToAll() {
+        String route = "POST /v1/execs/" + Remote.EX + "/signal";
+        server.on(route, "{}");
+
+        assertThat(shell.run("execs", "signal", Remote.EX, "HUP")).isZero();
+        assertThat(shell.run("execs", "signal", Remote.EX, "9", "--whole")).isZero();
+
+        assertThat(server.requests(route).getFirst().text())
+                .contains("\"signal\":1", "\"whole\":false");
+        assertThat(server.requests(route).getLast().text())
+                .contains("\"signal\":9", "\"whole\":true");
+        assertThat(shell.out()).isEqualTo(Remote.EX + "\n" + Remote.EX + "\n");
     }
 
     @Test
@@ -269,6 +342,7 @@ class ServerCommandsTest {
                     "fork",
                     "rm",
                     "extend",
+                    "update",
                     "usage",
                     "events",
                     "info",
@@ -287,7 +361,9 @@ class ServerCommandsTest {
         for (String name : new String[] {"bash", "zsh", "fish"}) {
             Shell one = Remote.shell(server);
             assertThat(one.run("completion", name)).isZero();
-            assertThat(one.out()).contains("create", "approvals", "forward", "run");
+            assertThat(one.out())
+                    .contains("create", "approvals", "forward", "run")
+                    .contains("update", "execs", "attach", "signal", "kill");
         }
         assertThat(shell.run("completion", "tcsh")).isEqualTo(125);
     }

@@ -4,6 +4,8 @@ import dev.caisson.api.Caisson;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventSink;
+import dev.caisson.api.Exec;
+import dev.caisson.api.ExecListener;
 import dev.caisson.api.HostInfo;
 import dev.caisson.api.RunListener;
 import dev.caisson.api.RunResult;
@@ -92,6 +94,15 @@ public final class RemoteCaisson implements Caisson {
      */
     public Sandbox sandbox(String id) {
         return new RemoteSandbox(http, client.sandboxes().find(id), SandboxSpec.defaults());
+    }
+
+    /**
+     * A command that was started before, by whomever. It goes on when its caller goes.
+     *
+     * @param listener told everything from its start
+     */
+    public Exec attach(String exec, ExecListener listener) {
+        return RemoteExec.attach(http, client.execs().find(exec), listener);
     }
 
     /**

@@ -9,6 +9,7 @@ import dev.caisson.api.ExecResult;
 import dev.caisson.api.ExecSpec;
 import dev.caisson.api.OutputFd;
 import dev.caisson.api.PtySize;
+import dev.caisson.v1.ExecJson;
 import dev.caisson.v1.PtyJson;
 import java.io.IOException;
 import java.io.InputStream;
@@ -66,6 +67,21 @@ final class RemoteExec implements Exec {
         String id = new ExecsClient(http).start(sandbox, Requests.exec(spec)).id();
         long most = spec.outputLimit().map(size -> size.bytes()).orElse(keep);
         RemoteExec exec = new RemoteExec(http, id, spec, listener, spec.capture() ? most : -1);
+        exec.begin();
+        return exec;
+    }
+
+    /** One that was started before; its listener is told everything from its start. */
+    static RemoteExec attach(Http http, ExecJson known, ExecListener listener) {
+        ExecSpec spec = ExecSpec.of(known.argv()).withCapture(false).withStdin(true);
+        boolean terminal = known.pty() && known.endedAt() == null;
+        RemoteExec exec =
+                new RemoteExec(
+                        http,
+                        known.id(),
+                        terminal ? spec.withPty(new PtySize(24, 80)) : spec,
+                        listener,
+                        -1);
         exec.begin();
         return exec;
     }

@@ -2,6 +2,7 @@ package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
+import dev.caisson.core.Room;
 import dev.caisson.v1.Json;
 import java.time.Duration;
 import java.time.Instant;
@@ -13,14 +14,25 @@ import org.jspecify.annotations.Nullable;
 /**
  * Answers that are replayed. One row for each tenant, route and idempotency key, so that of several
  * servers one begins; bodies are encrypted with the server key, as they may tell what a tenant
- * does. An answer that holds a secret is completed with an empty body: its replay has the status
- * and no body. Thread-safe.
+ * does. A long body has a row of its own beside. An answer that holds a secret is completed with an
+ * empty body: its replay has the status and no body. Thread-safe.
  */
 final class Answers implements Idempotency {
     private static final String RUNNING = "running";
     private static final String DONE = "done";
+
+    /** Of a row that holds the body of another one. */
+    private static final String BODY = "body";
+
     private static final Duration KEPT = Duration.ofHours(24);
     private static final int MAX_KEY = 255;
+
+    /** Longer bodies are beside their rows, so that their size is known before they are read. */
+    private static final int INLINE = 64 << 10;
+
+    /** What a character of a body costs from its row to the answer. */
+    private static final long COST = 6;
+
     private static final long RETRY_MILLIS = 1000;
 
     private final Ledger ledger;
@@ -37,9 +49,10 @@ final class Answers implements Idempotency {
      * @param bodyHash of the request
      * @param epoch of the server that began
      * @param status of the answer; 0: not known
-     * @param sealed encrypted body; null: none
+     * @param sealed encrypted body; null: none, or beside
+     * @param beside length of an encrypted body that has a row of its own; 0: it has not
      */
-    record Doc(String bodyHash, long epoch, int status, @Nullable String sealed) {}
+    record Doc(String bodyHash, long epoch, int status, @Nullable String sealed, long beside) {}
 
     private static String id(Caller caller, String route, String key) {
         if (key.isEmpty()
@@ -58,7 +71,7 @@ final class Answers implements Idempotency {
         String id = id(caller, route, key);
         Row fresh = running(id, caller.tenant(), bodyHash);
         try {
-            return ledger.write(tx -> begin(tx, fresh, bodyHash));
+            return ledger.write(tx -> begin(tx, fresh, bodyHash)).map(done -> answer(id, done));
         } catch (CaissonException e) {
             if (e.code() == ErrorCode.ALREADY_EXISTS || e.code() == ErrorCode.PRECONDITION_FAILED) {
                 // Another server was first by a moment.
@@ -69,7 +82,7 @@ final class Answers implements Idempotency {
     }
 
     private Row running(String id, String tenant, String bodyHash) {
-        Doc doc = new Doc(bodyHash, ledger.store().epoch(), 0, null);
+        Doc doc = new Doc(bodyHash, ledger.store().epoch(), 0, null, 0);
         Instant now = ledger.now();
         return new Row(
                 id,
@@ -85,11 +98,12 @@ final class Answers implements Idempotency {
                 Json.write(doc));
     }
 
-    private Optional<Answer> begin(Store.Tx tx, Row fresh, String bodyHash) {
+    private Optional<Doc> begin(Store.Tx tx, Row fresh, String bodyHash) {
         Row found = tx.find(Kind.ANSWER, fresh.id()).orElse(null);
         if (found == null || over(found)) {
             if (found != null) {
                 tx.delete(Kind.ANSWER, found.id());
+                tx.delete(Kind.ANSWER, beside(found.id()));
             }
             tx.insert(Kind.ANSWER, fresh);
             return Optional.empty();
@@ -104,9 +118,30 @@ final class Answers implements Idempotency {
         if (found.state().equals(RUNNING)) {
             throw stillRunning();
         }
-        String sealed = doc.sealed();
-        String body = sealed == null ? "" : vault.open(purpose(found.id()), sealed);
-        return Optional.of(new Answer(doc.status(), body));
+        return Optional.of(doc);
+    }
+
+    /** Takes the room of whoever asks before a long body is read. */
+    private Answer answer(String id, Doc done) {
+        Room.need(COST * done.beside());
+        String sealed = done.beside() == 0 ? done.sealed() : besides(id);
+        String body = sealed == null ? "" : vault.open(purpose(id), sealed);
+        return new Answer(done.status(), body);
+    }
+
+    private String besides(String id) {
+        return ledger.read(tx -> tx.find(Kind.ANSWER, beside(id)))
+                .map(Row::body)
+                .map(body -> Json.read(body, Body.class).sealed())
+                // Its day was over in this moment: there is nothing to be replayed.
+                .orElseThrow(Answers::stillRunning);
+    }
+
+    /** What is in a row beside. */
+    record Body(String sealed) {}
+
+    private static String beside(String id) {
+        return id + ".body";
     }
 
     /** Its day has passed, or the process that began it is gone: an earlier one of this node. */
@@ -144,9 +179,31 @@ final class Answers implements Idempotency {
             return false;
         }
         Doc before = Json.read(row.body(), Doc.class);
-        Doc doc = new Doc(before.bodyHash(), before.epoch(), status, sealed);
+        long length = sealed == null ? 0 : sealed.length();
+        Doc doc =
+                length > INLINE
+                        ? new Doc(before.bodyHash(), before.epoch(), status, null, length)
+                        : new Doc(before.bodyHash(), before.epoch(), status, sealed, 0);
         tx.update(Kind.ANSWER, Rows.with(row, DONE, row.due(), doc));
+        if (length > INLINE && sealed != null) {
+            tx.insert(Kind.ANSWER, beside(row, sealed));
+        }
         return true;
+    }
+
+    private static Row beside(Row row, String sealed) {
+        return new Row(
+                beside(row.id()),
+                row.tenant(),
+                null,
+                null,
+                BODY,
+                row.node(),
+                row.created(),
+                row.due(),
+                Map.of(),
+                1,
+                Json.write(new Body(sealed)));
     }
 
     private boolean mine(Row row) {

@@ -88,6 +88,7 @@ final class Execs implements ExecService {
             RunningExec exec = new RunningExec(parts, box, doc, log(doc), place(caller));
             adopt(exec);
             Room held = Room.detached();
+            held.owner(doc.tenant);
             exec.end().whenComplete((last, failure) -> held.close());
             boolean begun = false;
             try {

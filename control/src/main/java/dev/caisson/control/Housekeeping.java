@@ -145,7 +145,7 @@ final class Housekeeping {
         Query expired = Query.ALL.withNode(parts.node()).withDueBefore(now).withPage(null, AT_ONCE);
         parts.ledger()
                 .read(tx -> tx.list(Kind.RUN, expired))
-                .forEach(row -> runs.remove(RunDoc.of(row)));
+                .forEach(row -> runs.expire(RunDoc.of(row)));
     }
 
     private void sandboxes(Instant now) {

@@ -21,6 +21,19 @@ final class KeptDisks {
         kept.put(id, quotas.keep(tenant, ByteSize.of(bytes)));
     }
 
+    /**
+     * What it really holds is known now.
+     *
+     * @throws dev.caisson.api.CaissonException {@link dev.caisson.api.ErrorCode#QUOTA_EXCEEDED};
+     *     then it counts as before until it is released
+     */
+    void correct(String id, long bytes) {
+        Quotas.Kept known = kept.get(id);
+        if (known != null) {
+            known.change(ByteSize.of(bytes));
+        }
+    }
+
     /** Counts one that is there already. */
     void adopt(String id, String tenant, long bytes) {
         kept.put(id, quotas.adoptKept(tenant, ByteSize.of(bytes)));

@@ -29,6 +29,7 @@ final class LiveRun {
     LiveRun(RunDoc doc, @Nullable RunRequest request) {
         this.doc = doc;
         this.request = request;
+        room.owner(doc.tenant);
     }
 
     /** What was asked, once. */

@@ -208,7 +208,7 @@ final class Lives {
             Limits limits,
             Optional<String> disk,
             List<VolumeMount> mounts) {
-        Listener listener = new Listener(box, doc.session);
+        EngineWord listener = new EngineWord(parts.ledger(), this, box, doc.session);
         HostedSandbox hosted =
                 HostedSandbox.create(
                         engine,
@@ -232,7 +232,7 @@ final class Lives {
     /** Connects to a sandbox that lives already; under the lock. */
     HostedSandbox attach(Box box, Engine engine) {
         SandboxDoc doc = box.doc();
-        Listener listener = new Listener(box, doc.session);
+        EngineWord listener = new EngineWord(parts.ledger(), this, box, doc.session);
         HostedSandbox hosted =
                 HostedSandbox.attach(
                         engine,
@@ -520,72 +520,20 @@ final class Lives {
         }
     }
 
-    /** What the engine tells of a sandbox by itself. */
-    final class Listener implements HostedSandbox.HostedListener {
-        private final Box box;
-        private final String session;
-
-        Listener(Box box, String session) {
-            this.box = box;
-            this.session = session;
+    /** The engine says that a session is over; under the lock. */
+    void over(Box box, EngineSandbox.Ended ended) {
+        EndReason wanted = box.wanted();
+        EndReason reason = wanted == null ? ended.reason() : wanted;
+        try {
+            finish(box, reason, ended, null);
+        } catch (CaissonException e) {
+            again(box, reason, e);
         }
+    }
 
-        @Override
-        public void ended(EngineSandbox.Ended ended) {
-            box.lock.lock();
-            try {
-                if (ended.reason() == EndReason.LOST) {
-                    cut();
-                    return;
-                }
-                if (!session.equals(box.doc().session) || isPausedOnDisk()) {
-                    return; // that session ended on purpose
-                }
-                EndReason wanted = box.wanted();
-                EndReason reason = wanted == null ? ended.reason() : wanted;
-                try {
-                    finish(box, reason, ended, null);
-                } catch (CaissonException e) {
-                    again(box, reason, e);
-                }
-            } finally {
-                box.lock.unlock();
-            }
-        }
-
-        /**
-         * The engine broke off; of a connection that was followed by another that means nothing.
-         */
-        private void cut() {
-            HostedSandbox lost = box.hostedOrNull();
-            if (lost != null && box.isToldTo(this)) {
-                detached.detached(box, lost);
-            }
-        }
-
-        private boolean isPausedOnDisk() {
-            return "disk".equals(box.doc().pauseMode) && box.state().equals(SandboxDoc.PAUSED);
-        }
-
-        @Override
-        public void event(
-                EventType type, Optional<String> exec, String reason, Map<String, Object> data) {
-            parts.ledger()
-                    .actSoon(tx -> {
-                        parts.ledger()
-                                .event(
-                                        tx,
-                                        type,
-                                        exec.map(id -> subject().withExec(id))
-                                                .orElseGet(this::subject),
-                                        reason,
-                                        data);
-                    });
-        }
-
-        private Ledger.Subject subject() {
-            return box.doc().subject();
-        }
+    /** The engine broke off. */
+    void cut(Box box, HostedSandbox lost) {
+        detached.detached(box, lost);
     }
 
     /** Says that a sandbox is gone that nobody can ask any more. */

@@ -6,6 +6,7 @@ import dev.caisson.api.Tunnel;
 import dev.caisson.v1.PortJson;
 import dev.caisson.v1.PortRequest;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** Ports inside sandboxes. */
@@ -26,7 +27,9 @@ public interface PortService {
      * Connects for the proxy.
      *
      * @param token as presented; null: none
+     * @param admission told the tenant of a visitor who may, before anything is dialled; what it
+     *     throws is the answer
      * @throws CaissonException {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#UNAUTHENTICATED}
      */
-    Tunnel dialPublic(String sandbox, int port, @Nullable String token);
+    Tunnel dialPublic(String sandbox, int port, @Nullable String token, Consumer<String> admission);
 }

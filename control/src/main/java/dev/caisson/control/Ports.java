@@ -19,6 +19,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** Ports inside sandboxes. Thread-safe. */
@@ -184,7 +185,8 @@ final class Ports implements PortService {
     }
 
     @Override
-    public Tunnel dialPublic(String sandbox, int port, @Nullable String token) {
+    public Tunnel dialPublic(
+            String sandbox, int port, @Nullable String token, Consumer<String> admission) {
         Box box = parts.boxes().of(sandbox).orElseThrow(() -> Boxes.unknown(sandbox));
         SandboxDoc doc = box.doc();
         String access = doc.ports.get(Integer.toString(port));
@@ -199,6 +201,7 @@ final class Ports implements PortService {
                         .withRemedy("Send it in the header Caisson-Port-Token.");
             }
         }
+        admission.accept(doc.tenant);
         Uses.Use use = uses.of(visitor(doc), sandbox);
         return connect(use, box, port, box.id + ":" + port);
     }

@@ -59,6 +59,9 @@ final class Quotas {
 
     /** Disk that is kept without a sandbox: a snapshot, a volume. */
     interface Kept {
+        /** Its size is another one, if that fits. */
+        void change(ByteSize disk);
+
         void release();
     }
 
@@ -92,7 +95,7 @@ final class Quotas {
         Account account = account(tenant);
         QuotaJson quotas = directory.quotas(tenant);
         require(tenant, account.take(quotas, parts, 0, false, ledger.now()));
-        return once(account, parts)::run;
+        return new Taken(tenant, account, parts);
     }
 
     /** The same of one that is there already: always given. */
@@ -100,7 +103,7 @@ final class Quotas {
         Map<Account.Sum, Long> parts = Map.of(Account.Sum.DISK, disk.bytes());
         Account account = account(tenant);
         account.add(parts, 1);
-        return once(account, parts)::run;
+        return new Taken(tenant, account, parts);
     }
 
     /**
@@ -273,8 +276,8 @@ final class Quotas {
         };
     }
 
-    /** A seat; its lock is taken before the account's. */
-    private final class Taken implements Seat {
+    /** A seat, or a kept disk; its lock is taken before the account's. */
+    private final class Taken implements Seat, Kept {
         private final String tenant;
         private final Account account;
 
@@ -289,15 +292,23 @@ final class Quotas {
 
         @Override
         public void change(Limits limits) {
-            Optional<Account.Refusal> refusal = tryChange(limits, directory.quotas(tenant));
-            require(tenant, refusal);
+            change(Account.of(limits));
         }
 
-        private synchronized Optional<Account.Refusal> tryChange(Limits limits, QuotaJson quotas) {
+        @Override
+        public void change(ByteSize disk) {
+            change(Map.of(Account.Sum.DISK, disk.bytes()));
+        }
+
+        private void change(Map<Account.Sum, Long> next) {
+            require(tenant, tryChange(next, directory.quotas(tenant)));
+        }
+
+        private synchronized Optional<Account.Refusal> tryChange(
+                Map<Account.Sum, Long> next, QuotaJson quotas) {
             if (parts == null) {
                 return Optional.empty();
             }
-            Map<Account.Sum, Long> next = Account.of(limits);
             Map<Account.Sum, Long> more = new EnumMap<>(Account.Sum.class);
             Map<Account.Sum, Long> before = parts;
             next.forEach((sum, amount) -> more.put(sum, amount - before.getOrDefault(sum, 0L)));

@@ -519,6 +519,7 @@ final class RunningExec implements ExecSink {
             Start first = start;
             start = null;
             if (first != null) {
+                started = end.thenApply(last -> true); // who settles it waits for both
                 return first;
             }
             alone = sent;

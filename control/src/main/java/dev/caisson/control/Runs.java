@@ -347,22 +347,32 @@ final class Runs implements RunService {
 
     /** Deletes what is kept of a run, with an event. */
     void remove(RunDoc doc) {
+        remove(doc, false);
+    }
+
+    /** The same because its time is over. */
+    void expire(RunDoc doc) {
+        remove(doc, true);
+    }
+
+    private void remove(RunDoc doc, boolean expired) {
+        Map<String, Object> data = Map.of("files", files(doc));
         parts.ledger()
                 .act(tx -> {
                     tx.delete(Kind.RESULT, doc.id);
                     if (tx.delete(Kind.RUN, doc.id)) {
-                        parts.ledger()
-                                .event(
-                                        tx,
-                                        EventType.RUN_EXPIRED,
-                                        doc.subject(),
-                                        "",
-                                        Map.of(
-                                                "files",
-                                                (long) Math.max(doc.fileCount, doc.files.size())));
+                        if (expired && files(doc) > 0) {
+                            parts.ledger()
+                                    .event(tx, EventType.FILES_EXPIRED, doc.subject(), "", data);
+                        }
+                        parts.ledger().event(tx, EventType.RUN_EXPIRED, doc.subject(), "", data);
                     }
                 });
         Trees.delete(work.folder(doc.id));
+    }
+
+    private static long files(RunDoc doc) {
+        return Math.max(doc.fileCount, doc.files.size());
     }
 
     // ---- files

@@ -6,6 +6,7 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.core.Engine;
 import dev.caisson.core.EngineCaisson;
+import dev.caisson.core.Room;
 import dev.caisson.v1.InfoJson;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -175,6 +176,7 @@ public final class Service implements Control {
                     erasure.purge(ledger.now().minus(USAGE_KEPT));
                 });
         Thread.ofVirtual().name("caisson-erasure").start(erasure::resume);
+        tell(EventType.SERVER_STARTED);
         housekeeping.every(ORPHANS_SECONDS, "orphans", recovery::orphans);
         housekeeping.every(1, "approvals", () -> parts.approvals().expire(ledger.now()));
     }
@@ -206,19 +208,29 @@ public final class Service implements Control {
 
     /** The first admin key, once in the life of a store; empty at every later start. */
     public java.util.Optional<dev.caisson.v1.KeyJson> bootstrap() {
-        return keys.bootstrap();
+        java.util.Optional<dev.caisson.v1.KeyJson> first = keys.bootstrap();
+        if (first.isPresent()) {
+            tell(EventType.SERVER_STARTED); // now there is somebody to tell
+        }
+        return first;
     }
 
     // ---- who asks
 
     @Override
     public Caller authenticate(String key) {
-        return keys.authenticate(key);
+        return acting(keys.authenticate(key));
     }
 
     @Override
     public Caller authenticateToken(String token) {
-        return tokens.authenticateToken(token);
+        return acting(tokens.authenticateToken(token));
+    }
+
+    /** What the thread takes from now on is of that tenant's share, whatever facade it came by. */
+    private static Caller acting(Caller caller) {
+        Room.owned(caller.tenant());
+        return caller;
     }
 
     @Override
@@ -427,17 +439,23 @@ public final class Service implements Control {
     @Override
     public void drain(Duration longest) {
         draining = true;
+        tell(EventType.SERVER_STOPPED);
+    }
+
+    /** An event of this server, for those who run the service; before its first start nobody. */
+    private void tell(EventType type) {
+        Map<String, Object> data = Map.of("node", parts.node(), "version", EngineCaisson.VERSION);
         parts.ledger()
-                .actSoon(tx -> {
-                    parts.ledger()
-                            .event(
-                                    tx,
-                                    EventType.SERVER_STOPPED,
-                                    Ledger.Subject.tenant(
-                                            tx.meta(Directory.HOME).orElse("default")),
-                                    "",
-                                    Map.of("node", parts.node()));
-                });
+                .actSoon(tx ->
+                        tx.meta(Directory.HOME)
+                                .ifPresent(home ->
+                                        parts.ledger()
+                                                .event(
+                                                        tx,
+                                                        type,
+                                                        Ledger.Subject.tenant(home),
+                                                        "",
+                                                        data)));
     }
 
     private void ownerGone(Box box) {

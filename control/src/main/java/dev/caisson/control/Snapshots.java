@@ -76,6 +76,8 @@ final class Snapshots implements SnapshotService {
         long used = box.hosted().engine().observe().disk().bytes();
         parts.disks().keep(doc.id, doc.tenant, used);
         EngineSandbox.Saved saved = box.hosted().engine().save(doc.id);
+        // What was written since the look, and what saving adds.
+        parts.disks().correct(doc.id, saved.bytes().bytes());
         doc.state = SnapshotDoc.READY;
         doc.bytes = saved.bytes().bytes();
         doc.heldMillis = saved.held().toMillis();

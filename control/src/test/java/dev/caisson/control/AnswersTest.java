@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
+import dev.caisson.core.Room;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -49,6 +51,61 @@ final class AnswersTest {
         List<Row> rows = fixture.store.read(tx -> tx.list(Kind.ANSWER, Query.ALL));
         assertThat(rows).hasSize(2).noneMatch(row -> row.body().contains("visible"));
         assertThat(answers.begin(admin, ROUTE, "s", "h")).contains(new Idempotency.Answer(201, ""));
+    }
+
+    @Test
+    void aLongAnswerIsReadOnlyWhereThereIsRoom() {
+        String body = "x".repeat(1 << 20);
+        answers.begin(admin, ROUTE, "k", "h");
+        answers.complete(admin, ROUTE, "k", new Idempotency.Answer(200, body));
+        List<Row> rows = fixture.store.read(tx -> tx.list(Kind.ANSWER, Query.ALL));
+        assertThat(rows.stream().map(Row::state)).containsExactlyInAnyOrder("done", "body");
+        assertThat(rows.stream().anyMatch(row -> row.body().contains("x".repeat(20)))).isFalse();
+        try (Room room = Room.enter()) {
+            long all = Runtime.getRuntime().maxMemory() / 2;
+            room.take(all - (1 << 20));
+            refused(ErrorCode.NO_CAPACITY, () -> answers.begin(admin, ROUTE, "k", "h"));
+            room.keep(0);
+            assertThat(answers.begin(admin, ROUTE, "k", "h"))
+                    .contains(new Idempotency.Answer(200, body));
+            refused(ErrorCode.NO_CAPACITY, () -> room.take(all - (1 << 20)));
+        } finally {
+            Room.leave();
+        }
+        fixture.clock.advance(Duration.ofHours(25));
+        assertThat(answers.begin(admin, ROUTE, "k", "other")).isEmpty();
+        rows = fixture.store.read(tx -> tx.list(Kind.ANSWER, Query.ALL));
+        assertThat(rows).hasSize(1);
+        answers.complete(admin, ROUTE, "k", new Idempotency.Answer(200, body));
+        fixture.clock.advance(Duration.ofHours(25));
+        assertThat(answers.purge()).isEqualTo(2);
+    }
+
+    @Test
+    void readsRowsOfAnEarlierVersion() {
+        answers.begin(admin, ROUTE, "k", "h");
+        answers.complete(admin, ROUTE, "k", new Idempotency.Answer(200, "old"));
+        fixture.store.write(tx -> {
+            Row row = tx.list(Kind.ANSWER, Query.ALL).getFirst();
+            String body = row.body().replace(",\"beside\":0", "");
+            assertThat(body).doesNotContain("beside");
+            return tx.update(
+                    Kind.ANSWER,
+                    new Row(
+                            row.id(),
+                            row.tenant(),
+                            null,
+                            null,
+                            row.state(),
+                            row.node(),
+                            row.created(),
+                            row.due(),
+                            Map.of(),
+                            row.version(),
+                            body));
+        });
+        assertThat(answers.begin(admin, ROUTE, "k", "h"))
+                .contains(new Idempotency.Answer(200, "old"));
     }
 
     @Test

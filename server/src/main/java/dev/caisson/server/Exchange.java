@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Consumer;
+import java.util.function.BiConsumer;
 import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.server.Request;
@@ -45,7 +45,7 @@ final class Exchange {
     private @Nullable Caller caller;
     private byte @Nullable [] body;
     private @Nullable String replay;
-    private Consumer<Object> onStarted = form -> {};
+    private BiConsumer<Object, Runnable> onStarted = (form, settle) -> {};
 
     Exchange(
             Request request,
@@ -75,6 +75,7 @@ final class Exchange {
 
     void caller(Caller who) {
         caller = who;
+        room.owner(who.tenant());
     }
 
     /** The id of what an earlier request with the same key has begun; null: begin it. */
@@ -86,14 +87,19 @@ final class Exchange {
         replay = startedId;
     }
 
-    /** To be told what was begun and goes on by itself. */
-    void onStarted(Consumer<Object> listener) {
+    /** To be told what was begun and goes on by itself, and how to wait until that is durable. */
+    void onStarted(BiConsumer<Object, Runnable> listener) {
         onStarted = listener;
     }
 
-    void started(Object form) {
+    /**
+     * Something was begun.
+     *
+     * @param settle returns when its start is durable; throws when it cannot be, and then it ends
+     */
+    void started(Object form, Runnable settle) {
         if (replay == null) {
-            onStarted.accept(form);
+            onStarted.accept(form, settle);
         }
     }
 

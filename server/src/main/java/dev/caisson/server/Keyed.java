@@ -50,42 +50,77 @@ final class Keyed {
 
     /** What was begun must never be begun again, even when waiting for it fails. */
     private Answer first(Exchange exchange, String key) throws IOException {
-        boolean kept = false;
+        boolean streams = exchange.query.text("mode").orElse("").equals("stream");
+        Started started = new Started(exchange, key);
+        exchange.onStarted((form, settle) -> {
+            started.form = form;
+            started.settle = settle;
+            if (streams) {
+                started.keep();
+            }
+        });
         try {
-            boolean streams = exchange.query.text("mode").orElse("").equals("stream");
-            Started started = new Started();
-            exchange.onStarted(form -> {
-                started.form = form;
-                if (streams) {
-                    complete(exchange, key, 202, form);
-                    started.kept = true;
-                }
-            });
-            try {
-                Answer answer = exchange.route.action.run(exchange);
-                if (!started.kept && answer instanceof Answer.Form done) {
-                    complete(exchange, key, done.status(), done.body());
-                    started.kept = true;
-                }
-                return answer;
-            } finally {
-                if (!started.kept && started.form != null) {
-                    complete(exchange, key, 202, started.form);
-                    started.kept = true;
-                }
-                kept = started.kept;
+            Answer answer = exchange.route.action.run(exchange);
+            if (answer instanceof Answer.Form done) {
+                started.keep(done);
             }
+            return answer;
         } finally {
-            if (!kept) {
-                answers.abandon(exchange.caller(), exchange.route.name(), key);
-            }
+            started.over();
         }
     }
 
-    /** What is known of a request that goes on. */
-    private static final class Started {
+    /** A request that goes on, and whether its answer is kept. */
+    private final class Started {
+        private final Exchange exchange;
+        private final String key;
+        private boolean kept;
         @Nullable Object form;
-        boolean kept;
+        Runnable settle = () -> {};
+
+        Started(Exchange exchange, String key) {
+            this.exchange = exchange;
+            this.key = key;
+        }
+
+        void keep(Answer.Form answer) {
+            if (!kept && answer.status() == 202) {
+                settled();
+            }
+            if (!kept) {
+                complete(exchange, key, answer.status(), answer.body());
+                kept = true;
+            }
+        }
+
+        /** With what is known: it has begun. */
+        void keep() {
+            settled();
+            complete(exchange, key, 202, form);
+            kept = true;
+        }
+
+        /** An answer that names what a crash can make unknown must never be kept. */
+        private void settled() {
+            try {
+                settle.run();
+            } catch (RuntimeException e) {
+                form = null; // it was ended: the request may be sent again
+                throw e;
+            }
+        }
+
+        void over() {
+            try {
+                if (!kept && form != null) {
+                    keep();
+                }
+            } finally {
+                if (!kept) {
+                    answers.abandon(exchange.caller(), exchange.route.name(), key);
+                }
+            }
+        }
     }
 
     private void complete(Exchange exchange, String key, int status, @Nullable Object form) {

@@ -9,7 +9,6 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Semaphore;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.SSLSocketFactory;
 import org.eclipse.jetty.util.ssl.SslContextFactory;
@@ -24,8 +23,11 @@ import org.slf4j.LoggerFactory;
 final class PortsProxy implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(PortsProxy.class);
     private static final int BACKLOG = 512;
-    private static final int MOST = 4_000;
     private static final Duration STALLED = Duration.ofSeconds(60);
+
+    /** For the last word of TLS, which waits for a client that takes nothing. */
+    private static final Duration CLOSING = Duration.ofSeconds(10);
+
     private static final Duration HANDSHAKE = Duration.ofSeconds(10);
 
     private final PortService ports;
@@ -34,7 +36,7 @@ final class PortsProxy implements AutoCloseable {
     private final ServerSocket listener;
     private final SslContextFactory.@Nullable Server tls;
     private final Runnable certificates;
-    private final Semaphore room = new Semaphore(MOST);
+    private final Places places;
     private final Set<ProxyConnection> connections = ConcurrentHashMap.newKeySet();
 
     /** Those that are not yet secure, with when they came. */
@@ -46,6 +48,7 @@ final class PortsProxy implements AutoCloseable {
         this.ports = ports;
         this.settings = settings;
         this.metrics = metrics;
+        this.places = new Places(settings.connections());
         this.tls = files == null ? null : Certificates.factory(files);
         this.certificates =
                 files == null || tls == null ? () -> {} : Certificates.reloader(files, tls);
@@ -71,17 +74,22 @@ final class PortsProxy implements AutoCloseable {
     private void accept() {
         while (!listener.isClosed()) {
             try {
-                room.acquire();
-                Socket socket = listener.accept();
-                Thread.ofVirtual().name("ports-connection").start(() -> serve(socket));
+                admit(listener.accept());
             } catch (IOException e) {
-                room.release();
                 if (!listener.isClosed()) {
                     LOG.atWarn().addKeyValue("cause", e.toString()).log("No accept");
                 }
-            } catch (InterruptedException e) {
-                return;
             }
+        }
+    }
+
+    private void admit(Socket socket) {
+        try {
+            Places.Place place = places.take(() -> close(socket));
+            Thread.ofVirtual().name("ports-connection").start(() -> serve(socket, place));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            close(socket);
         }
     }
 
@@ -110,11 +118,12 @@ final class PortsProxy implements AutoCloseable {
         }
     }
 
-    private void serve(Socket socket) {
-        try (socket) {
+    private void serve(Socket socket, Places.Place place) {
+        try (place;
+                socket) {
             socket.setTcpNoDelay(true);
             ProxyConnection connection =
-                    new ProxyConnection(socket, secured(socket), ports, settings, metrics);
+                    new ProxyConnection(socket, secured(socket), place, ports, settings, metrics);
             connections.add(connection);
             try {
                 connection.run();
@@ -127,8 +136,6 @@ final class PortsProxy implements AutoCloseable {
             LOG.atError()
                     .addKeyValue("thrown", e.getClass().getName())
                     .log("Connection to a port failed inside");
-        } finally {
-            room.release();
         }
     }
 
@@ -142,7 +149,7 @@ final class PortsProxy implements AutoCloseable {
             }
         });
         for (ProxyConnection connection : connections) {
-            if (connection.stalled(STALLED)) {
+            if (connection.stalled(STALLED, CLOSING)) {
                 cut(connection);
             }
         }

@@ -4,6 +4,7 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Tunnel;
 import dev.caisson.control.PortService;
+import java.io.Closeable;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -37,6 +38,7 @@ final class ProxyConnection {
 
     private final Socket raw;
     private final Socket socket;
+    private final Places.Place place;
     private final PortService ports;
     private final PortsSettings settings;
     private final Metrics metrics;
@@ -44,18 +46,26 @@ final class ProxyConnection {
     private final Messages requests;
     private final OutputStream client;
     private volatile long writingSince;
+    private volatile long closingSince;
 
     /**
      * A client's connection.
      *
      * @param raw what is closed to cut it, whoever is stuck in it
      * @param socket what is spoken on: the same, or TLS on it
+     * @param place of the connection, closed by its owner
      */
     ProxyConnection(
-            Socket raw, Socket socket, PortService ports, PortsSettings settings, Metrics metrics)
+            Socket raw,
+            Socket socket,
+            Places.Place place,
+            PortService ports,
+            PortsSettings settings,
+            Metrics metrics)
             throws IOException {
         this.raw = raw;
         this.socket = socket;
+        this.place = place;
         this.ports = ports;
         this.settings = settings;
         this.metrics = metrics;
@@ -66,20 +76,31 @@ final class ProxyConnection {
 
     /** Serves until one side has enough. */
     void run() throws IOException {
-        try (socket) {
+        try (Closeable _ = this::end) {
             feed.within(HEAD);
-            while (true) {
-                if (!serveOne()) {
-                    return;
-                }
+            while (serveOne()) {
                 feed.within(IDLE);
             }
         }
     }
 
-    /** Whether the client stopped taking bytes. */
-    boolean stalled(Duration longest) {
-        long since = writingSince;
+    /** TLS says goodbye, and may wait with that as with any other bytes. */
+    private void end() throws IOException {
+        closingSince = System.nanoTime() | 1;
+        socket.close();
+    }
+
+    /**
+     * Whether the client stopped taking bytes.
+     *
+     * @param writing longest time for a part of an answer
+     * @param closing the same for the end of the connection
+     */
+    boolean stalled(Duration writing, Duration closing) {
+        return longer(writingSince, writing) || longer(closingSince, closing);
+    }
+
+    private static boolean longer(long since, Duration longest) {
         return since != 0 && System.nanoTime() - since > longest.toNanos();
     }
 
@@ -144,10 +165,12 @@ final class ProxyConnection {
             throw CaissonException.of(ErrorCode.NOT_FOUND, "There is no such port of a sandbox.")
                     .withRemedy("The host name must be PORT-ID.domain.");
         }
+        String sandbox = host.group(2);
         return ports.dialPublic(
-                host.group(2),
+                sandbox,
                 Integer.parseInt(host.group(1)),
-                head.value(ProxyHeads.TOKEN).orElse(null));
+                head.value(ProxyHeads.TOKEN).orElse(null),
+                tenant -> place.visits(tenant, sandbox));
     }
 
     private boolean forward(Messages.Head head, Tunnel tunnel) throws IOException {

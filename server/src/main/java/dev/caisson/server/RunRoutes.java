@@ -80,7 +80,7 @@ final class RunRoutes {
         String replay = x.replay();
         RunJson run =
                 replay == null ? runs.start(x.caller(), request) : runs.find(x.caller(), replay);
-        x.started(run);
+        x.started(run, () -> {}); // durable when it was begun
         x.response.getHeaders().put("Location", "/v1/runs/" + run.id());
         return switch (mode) {
             case "stream" -> follow(x, run.id());

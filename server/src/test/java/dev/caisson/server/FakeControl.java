@@ -47,6 +47,9 @@ final class FakeControl {
     final Map<String, RuntimeException> failures = new ConcurrentHashMap<>();
     volatile @Nullable String unready;
 
+    /** Done by the thread of each call of a part. */
+    volatile Runnable within = () -> {};
+
     private final Map<Class<?>, Object> written =
             Map.of(
                     ExecService.class, execs,
@@ -107,6 +110,7 @@ final class FakeControl {
         if (failure != null) {
             throw failure;
         }
+        within.run();
         Object by = written.get(type);
         if (by == null) {
             return sample(method, arguments);

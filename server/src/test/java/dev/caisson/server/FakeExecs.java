@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -31,6 +32,13 @@ final class FakeExecs implements ExecService {
     final AtomicInteger followers = new AtomicInteger();
     final AtomicInteger started = new AtomicInteger();
     final List<String> control = new ArrayList<>();
+
+    /** Whose start is durable. */
+    final List<String> settled = new CopyOnWriteArrayList<>();
+
+    /** No start can be made durable. */
+    volatile boolean unsettled;
+
     private final Map<String, Live> lives = new ConcurrentHashMap<>();
     private final AtomicInteger next = new AtomicInteger();
 
@@ -113,7 +121,11 @@ final class FakeExecs implements ExecService {
 
     @Override
     public void settle(Caller caller, String id) {
-        // Nothing here is durable.
+        if (unsettled) {
+            end(id);
+            throw CaissonException.of(ErrorCode.HOST_DISK_FULL, "It cannot be written.");
+        }
+        settled.add(id);
     }
 
     @Override

@@ -7,11 +7,15 @@ import dev.caisson.control.Idempotency;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** Answers in memory. */
 final class FakeIdempotency implements Idempotency {
     private final Map<String, Entry> entries = new HashMap<>();
+
+    /** Sees each answer before it is kept. */
+    volatile Consumer<Answer> before = answer -> {};
 
     /** A request, and its answer when it is known. */
     private record Entry(String hash, @Nullable Answer answer) {}
@@ -39,6 +43,7 @@ final class FakeIdempotency implements Idempotency {
 
     @Override
     public synchronized void complete(Caller caller, String route, String key, Answer answer) {
+        before.accept(answer);
         String full = key(caller, route, key);
         Entry entry = entries.get(full);
         entries.put(full, new Entry(entry == null ? "" : entry.hash(), answer));

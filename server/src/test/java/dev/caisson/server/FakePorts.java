@@ -15,6 +15,7 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** Ports that are ports of this machine, on loopback; the token is {@code good}. */
@@ -48,13 +49,15 @@ final class FakePorts implements PortService {
     }
 
     @Override
-    public Tunnel dialPublic(String sandbox, int port, @Nullable String token) {
+    public Tunnel dialPublic(
+            String sandbox, int port, @Nullable String token, Consumer<String> admission) {
         if (sandbox.equals("sbnone00000000000000ab")) {
             throw CaissonException.of(ErrorCode.NOT_FOUND, "There is no such port.");
         }
         if (!"good".equals(token)) {
             throw CaissonException.of(ErrorCode.UNAUTHENTICATED, "The token is not good.");
         }
+        admission.accept(sandbox.startsWith("sbb") ? "beta" : "alpha");
         return dial(FakeControl.caller("alpha", dev.caisson.control.Role.ADMIN), sandbox, port);
     }
 

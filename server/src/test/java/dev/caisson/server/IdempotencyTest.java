@@ -9,7 +9,9 @@ import static org.awaitility.Awaitility.await;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import java.net.http.HttpResponse;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 
@@ -120,6 +122,51 @@ class IdempotencyTest {
         assertThat(second.body()).isEqualTo(first.body()).contains("exit");
         assertThat(SERVER.control.execs.started.get()).isEqualTo(started);
         assertThat(second.headers().firstValue("Idempotency-Replayed")).contains("true");
+    }
+
+    @Test
+    void keepsNoAnswerOfAStartThatIsNotDurable() throws Exception {
+        List<String> early = new CopyOnWriteArrayList<>();
+        SERVER.control.idempotency.before =
+                answer -> {
+                    String id = tree(answer.body()).path("id").asString();
+                    if (answer.status() == 202 && !SERVER.control.execs.settled.contains(id)) {
+                        early.add(id);
+                    }
+                };
+        try {
+            String json = "{\"argv\":[\"echo\",\"settled\"]}";
+            post(EXECS + "?mode=stream", "settle-stream", json);
+            post(EXECS + "?mode=detach", "settle-detach", json);
+            assertThat(SERVER.control.idempotency.kept("settle-stream")).isPresent();
+            assertThat(SERVER.control.idempotency.kept("settle-detach")).isPresent();
+            SERVER.control.failures.put(
+                    "ExecService.await",
+                    CaissonException.of(ErrorCode.NO_CAPACITY, "The wait was cut."));
+            assertThat(post(EXECS, "settle-wait", json).statusCode()).isEqualTo(503);
+            assertThat(SERVER.control.idempotency.kept("settle-wait"))
+                    .hasValueSatisfying(kept -> assertThat(kept.status()).isEqualTo(202));
+            assertThat(early).isEmpty();
+        } finally {
+            SERVER.control.failures.clear();
+            SERVER.control.idempotency.before = answer -> {};
+        }
+    }
+
+    @Test
+    void aStartThatCannotBeDurableMayBeTriedAgain() throws Exception {
+        String json = "{\"argv\":[\"wait\",\"unsettled\"]}";
+        SERVER.control.execs.unsettled = true;
+        int before = SERVER.control.execs.started.get();
+        for (String mode : List.of("stream", "detach")) {
+            String path = EXECS + "?mode=" + mode;
+            assertThat(post(path, "unsettled-" + mode, json).statusCode()).isEqualTo(507);
+            assertThat(SERVER.control.idempotency.kept("unsettled-" + mode)).isEmpty();
+        }
+        SERVER.control.execs.unsettled = false;
+        String path = EXECS + "?mode=detach";
+        assertThat(post(path, "unsettled-detach", json).statusCode()).isEqualTo(202);
+        assertThat(SERVER.control.execs.started.get()).isEqualTo(before + 3);
     }
 
     @Test

@@ -357,4 +357,70 @@ class PortsProxyTest {
             await().until(() -> SERVER.control.ports.open.get() == 0);
         }
     }
+
+    /** A connection that stays open after an answer. */
+    private static Socket visitor(TestServer server, String host) throws IOException {
+        Socket socket =
+                new Socket(InetAddress.getLoopbackAddress(), server.api.portsAddress().getPort());
+        socket.setSoTimeout(20_000);
+        socket.getOutputStream()
+                .write(
+                        request(host)
+                                .replace("Connection: close\r\n", "")
+                                .getBytes(StandardCharsets.ISO_8859_1));
+        return socket;
+    }
+
+    private static String answer(Socket socket) throws IOException {
+        StringBuilder text = new StringBuilder();
+        while (text.indexOf("\r\n\r\nok") < 0) {
+            int read = socket.getInputStream().read();
+            if (read < 0) {
+                break;
+            }
+            text.append((char) read);
+        }
+        return text.toString();
+    }
+
+    @Test
+    void noTenantAndNoSandboxHasAllPlaces() throws Exception {
+        PortsSettings few =
+                new PortsSettings(
+                        new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), "box.test", 16);
+        List<Socket> open = new CopyOnWriteArrayList<>();
+        try (TestServer server = new TestServer(settings -> settings.withPorts(few));
+                Inside inside = new Inside(OK)) {
+            String beta = inside.host().replace(ID, "sbb" + "0".repeat(19));
+            String alpha = inside.host().replace(ID, "sba%d" + "0".repeat(18));
+            open.add(visitor(server, beta));
+            assertThat(answer(open.getLast())).startsWith("HTTP/1.1 200");
+            for (int i = 0; i < 4; i++) {
+                open.add(visitor(server, alpha.formatted(1)));
+                assertThat(answer(open.getLast())).startsWith("HTTP/1.1 200");
+            }
+            open.add(visitor(server, alpha.formatted(1)));
+            assertThat(answer(open.getLast())).startsWith("HTTP/1.1 503").contains("This sandbox");
+            for (int i = 0; i < 3; i++) {
+                open.add(visitor(server, alpha.formatted(2)));
+                assertThat(answer(open.getLast())).startsWith("HTTP/1.1 200");
+            }
+            open.add(visitor(server, alpha.formatted(3)));
+            assertThat(answer(open.getLast())).startsWith("HTTP/1.1 503").contains("this tenant");
+            open.add(visitor(server, beta));
+            assertThat(answer(open.getLast())).startsWith("HTTP/1.1 200");
+            for (int i = 0; i < 16; i++) {
+                open.add(
+                        new Socket(
+                                InetAddress.getLoopbackAddress(),
+                                server.api.portsAddress().getPort()));
+            }
+            open.add(visitor(server, beta));
+            assertThat(answer(open.getLast())).startsWith("HTTP/1.1 200");
+        } finally {
+            for (Socket socket : open) {
+                socket.close();
+            }
+        }
+    }
 }
