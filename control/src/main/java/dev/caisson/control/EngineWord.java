@@ -52,8 +52,7 @@ final class EngineWord implements HostedSandbox.HostedListener {
             EventType type, Optional<String> exec, String reason, Map<String, Object> data) {
         ledger.actSoon(tx -> {
             Ledger.Subject subject = box.doc().subject();
-            ledger.event(
-                    tx, type, exec.map(subject::withExec).orElse(subject), reason, data);
+            ledger.event(tx, type, exec.map(subject::withExec).orElse(subject), reason, data);
         });
     }
 }
