@@ -3,10 +3,10 @@
 
 use crate::disk::{Disk, Shape, Wanted};
 use crate::error::{Error, Result};
-use crate::life::START_TAKES;
+use crate::life::{START_TAKES, stops};
 use crate::request;
 use crate::sandbox::{Asker, State};
-use crate::server::{Server, Source, add, find};
+use crate::server::{Server, Source, add, find, no_sandbox};
 use crate::store::no_room;
 use crate::sys;
 use crate::volume::{Attached, attach};
@@ -14,6 +14,7 @@ use crate::worker::Ticket;
 use caisson_wire::launcher as wire;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// A disk, unless the stock has it, and the volumes.
@@ -22,6 +23,9 @@ type Ready = (Option<Disk>, Vec<Attached>);
 impl Server {
     pub(crate) fn create(&mut self, asker: Asker, create: wire::Create) -> Result<()> {
         let shape = request::create(&create)?;
+        if self.stopping {
+            return Err(stops());
+        }
         self.check_room()?;
         let id = create.sandbox.clone();
         let uid = self.uid_of(asker.conn);
@@ -105,7 +109,8 @@ impl Server {
         let ending = Arc::clone(&sandbox.ending);
         // At most one for each sandbox.
         self.workers.submit(Ticket::uncounted(sandbox.owner_uid), move || {
-            let outcome = job();
+            // What was ended while it waited for its turn is not begun.
+            let outcome = if ending.load(Ordering::SeqCst) { Err(no_sandbox(&id)) } else { job() };
             // One of the same name may have come after it.
             Box::new(move |server| {
                 if server.sandboxes.get(&id).is_some_and(|s| Arc::ptr_eq(&s.ending, &ending)) {

@@ -31,6 +31,9 @@ const JOINING_ENDS: Duration = Duration::from_secs(1);
 impl Server {
     pub(crate) fn prepare(&mut self, owner: u64, prepare: &wire::Prepare) -> Result<()> {
         request::group_id(&prepare.group)?;
+        if self.stopping {
+            return Err(stops());
+        }
         for id in &prepare.sandboxes {
             request::sandbox_id(id)?;
             if self.sandboxes.contains_key(id)
@@ -513,11 +516,20 @@ impl Server {
 
     pub(crate) fn stop(&mut self) {
         self.stopping = true;
+        self.hints.clear();
+        for (_, (asker, _)) in std::mem::take(&mut self.returning) {
+            self.refuse(asker, &stops());
+        }
         let all: Vec<_> = self.sandboxes.keys().cloned().collect();
         for id in all {
             self.end(&id, wire::EndReason::EndOwnerGone, "the launcher stops");
         }
     }
+}
+
+/// What nobody would end any more is not begun.
+pub(crate) fn stops() -> Error {
+    Error::new(wire::ErrorKind::ErrorBusy, "the launcher stops")
 }
 
 fn is_dead(process: &OwnedFd) -> bool {

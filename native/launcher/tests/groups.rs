@@ -4,9 +4,9 @@
 mod common;
 
 use caisson_wire::agent::ExecReason;
-use caisson_wire::launcher::{self as wire, request};
+use caisson_wire::launcher as wire;
 use common::agent::{Agent, cgroup_of, limits_in_v1};
-use common::{Client, Launcher, create, fresh_base, id, skipped, wait_until};
+use common::{Client, Launcher, create, fresh_base, id, skipped};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -140,30 +140,4 @@ fn a_group_without_sandboxes_loses_its_folders_and_keeps_its_limits() {
     // While it is being ended its folder is there: nothing is in the way.
     client.destroy(&again);
     sandbox_in(&mut client, &plain);
-}
-
-#[test]
-fn a_user_cannot_have_groups_without_end() {
-    if skipped("a_user_cannot_have_groups_without_end") {
-        return;
-    }
-    let _alone = alone();
-    let launcher = Launcher::start_as(&fresh_base(), &["--allow-uid", "4001", "--allow-uid", "4002"]);
-    let (mut greedy, mut other) = (launcher.client_of(4001), launcher.client_of(4002));
-    // One of which nothing is kept takes no place.
-    for n in 0..5000 {
-        greedy.set_group(ceiling(&format!("nothing{n}"), 0));
-    }
-    for n in 0..4096 {
-        greedy.set_group(ceiling(&format!("many{n}"), 64 * MIB));
-    }
-    let more = greedy.refused(request::Body::SetGroup(ceiling("more", 64 * MIB)));
-    assert_eq!(more.kind(), wire::ErrorKind::ErrorNoCapacity);
-    let create = wire::Create { group: "more".into(), ..create(&id()) };
-    assert_eq!(greedy.refused(request::Body::Create(create.clone())).kind(), wire::ErrorKind::ErrorNoCapacity);
-    other.set_group(ceiling("more", 64 * MIB));
-    sandbox_in(&mut greedy, "many7");
-    greedy.set_group(ceiling("many8", 0));
-    greedy.create_as(create);
-    wait_until("it serves", || other.list().is_empty());
 }

@@ -173,3 +173,31 @@ fn kill_at_any_moment_of_a_creation_leaves_nothing_for_the_next_start() {
     }
     let _ = std::fs::remove_dir_all(base.unwrap());
 }
+
+#[test]
+fn a_launcher_that_stops_begins_nothing_more() {
+    if skipped("a_launcher_that_stops_begins_nothing_more") {
+        return;
+    }
+    let mut launcher = Launcher::start();
+    let mut client = launcher.client();
+    let ids: Vec<_> = (0..8).map(|_| id()).collect();
+    ids.iter().for_each(|id| drop(client.create(id)));
+    client.prepare(&[&common::id(), &common::id()]);
+    // They come back while what was left of them is cleared, and more come while it stops.
+    for id in &ids {
+        client.send(request::Body::Destroy(wire::Destroy { sandbox: id.clone() }));
+    }
+    for id in &ids {
+        client.send(request::Body::Create(create(id)));
+    }
+    launcher.signal_end();
+    for _ in 0..200 {
+        if client.try_send(request::Body::Create(create(&common::id()))).1.is_err() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(launcher.ends_within(Duration::from_secs(8)));
+    assert_eq!(Census::of(&ids).processes, 0);
+}

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -161,6 +161,24 @@ impl Launcher {
     pub fn end_and_keep(mut self) -> PathBuf {
         self.keep = true;
         self.run.parent().unwrap().to_path_buf()
+    }
+
+    /// Tells it to end in an orderly way.
+    pub fn signal_end(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    }
+
+    /// Whether it ends within that time.
+    pub fn ends_within(&mut self, longest: Duration) -> bool {
+        let until = Instant::now() + longest;
+        while Instant::now() < until {
+            if let Ok(Some(_)) = self.child.try_wait() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        false
     }
 
     /// SIGKILL, leaving its folders.

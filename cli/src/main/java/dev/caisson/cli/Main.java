@@ -101,6 +101,10 @@ final class Main implements Runnable {
             }
         } catch (CaissonException e) {
             return report(e, given);
+        } catch (RuntimeException e) {
+            // As the library does with what it runs.
+            e.printStackTrace(streams.printer());
+            return 1;
         }
         return parse(given, args);
     }

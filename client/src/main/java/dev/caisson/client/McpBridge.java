@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
@@ -28,6 +29,12 @@ public final class McpBridge implements AutoCloseable {
     private static final int SERVER_ERROR = -32000;
     private static final long AGAIN_MILLIS = 1000;
     private static final String EVENTS = "text/event-stream";
+    private static final Set<ErrorCode> ENDS =
+            Set.of(
+                    ErrorCode.NOT_FOUND,
+                    ErrorCode.INVALID,
+                    ErrorCode.UNAUTHENTICATED,
+                    ErrorCode.POLICY_DENIED);
 
     private final Http http;
     private final OutputStream out; // guarded by itself
@@ -59,6 +66,9 @@ public final class McpBridge implements AutoCloseable {
     }
 
     private void take(byte[] line) throws IOException {
+        if (over) {
+            throw new IOException("nobody reads what the server says");
+        }
         if (new String(line, StandardCharsets.UTF_8).isBlank()) {
             return;
         }
@@ -101,7 +111,7 @@ public final class McpBridge implements AutoCloseable {
         try {
             send(error(id, SERVER_ERROR, e.message(), e.remedy()));
         } catch (IOException gone) {
-            over = true;
+            // The next line ends it.
         }
     }
 
@@ -174,9 +184,11 @@ public final class McpBridge implements AutoCloseable {
             } catch (IOException e) {
                 // It is opened again.
             } catch (CaissonException e) {
-                if (e.code() == ErrorCode.NOT_FOUND || e.code() == ErrorCode.INVALID) {
-                    return; // the session is over, or the server has no such stream
+                boolean forgotten = e.code() == ErrorCode.NOT_FOUND && stream.last != null;
+                if (!forgotten && ENDS.contains(e.code())) {
+                    return; // the session or the key is over, or the server has no such stream
                 }
+                stream.last = null;
             }
             if (!pause()) {
                 return;
@@ -271,9 +283,14 @@ public final class McpBridge implements AutoCloseable {
     private void send(JsonNode message) throws IOException {
         byte[] line = Json.bytes(message);
         synchronized (out) {
-            out.write(line);
-            out.write('\n');
-            out.flush();
+            try {
+                out.write(line);
+                out.write('\n');
+                out.flush();
+            } catch (IOException e) {
+                over = true;
+                throw e;
+            }
         }
     }
 

@@ -16,6 +16,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -73,7 +74,9 @@ final class RemoteExec implements Exec {
 
     /** One that was started before; its listener is told everything from its start. */
     static RemoteExec attach(Http http, ExecJson known, ExecListener listener) {
-        ExecSpec spec = ExecSpec.of(known.argv()).withCapture(false).withStdin(true);
+        // One that a server found without its row has none.
+        List<String> argv = known.argv().isEmpty() ? List.of("unknown") : known.argv();
+        ExecSpec spec = ExecSpec.of(argv).withCapture(false).withStdin(true);
         boolean terminal = known.pty() && known.endedAt() == null;
         RemoteExec exec =
                 new RemoteExec(

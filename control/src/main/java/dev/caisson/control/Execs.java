@@ -66,8 +66,8 @@ final class Execs implements ExecService {
             return;
         }
         try {
-            here.settle();
-        } catch (CaissonException e) {
+            here.start().settle();
+        } catch (RuntimeException e) {
             here.kill();
             throw e;
         }
@@ -183,18 +183,21 @@ final class Execs implements ExecService {
         ExecDoc doc = exec.doc();
         Row row = doc.row(1, parts.node(), null);
         Instant started = parts.ledger().now();
-        exec.starting(
-                tx ->
-                        parts.ledger()
-                                .event(
-                                        tx,
-                                        caller,
-                                        started,
-                                        EventType.EXEC_STARTED,
-                                        doc.subject(),
-                                        "",
-                                        Map.of("argv", doc.argv, "cwd", doc.cwd, "user", doc.user)),
-                row);
+        exec.start()
+                .begin(
+                        tx ->
+                                parts.ledger()
+                                        .event(
+                                                tx,
+                                                caller,
+                                                started,
+                                                EventType.EXEC_STARTED,
+                                                doc.subject(),
+                                                "",
+                                                Map.of(
+                                                        "argv", doc.argv, "cwd", doc.cwd, "user",
+                                                        doc.user)),
+                        row);
         try {
             HostedExec hosted = exec.box().hosted().start(exec.id, spec, exec);
             exec.hosted(hosted);
@@ -527,7 +530,7 @@ final class Execs implements ExecService {
     public void signal(Caller caller, String id, int signal, boolean whole) {
         RunningExec exec = live(caller, id);
         hosted(exec).signal(signal, whole);
-        exec.writeStart();
+        exec.start().write();
         parts.ledger()
                 .actSoon(tx -> {
                     parts.ledger()

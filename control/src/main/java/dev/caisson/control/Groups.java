@@ -74,7 +74,7 @@ final class Groups {
             engine.setGroup(tenant, limits);
         } catch (CaissonException e) {
             // Seats keep the sum of all ceilings below the quotas in any case.
-            if (e.code() != ErrorCode.UNSUPPORTED) {
+            if (e.code() != ErrorCode.UNSUPPORTED && e.code() != ErrorCode.NO_CAPACITY) {
                 throw e;
             }
         }

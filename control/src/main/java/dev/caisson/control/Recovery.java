@@ -174,16 +174,42 @@ final class Recovery {
      * a thaw may have been lost with its connection, and what was halfway is taken back.
      */
     private void agree(Box box, boolean frozen) {
-        boolean paused = box.doc().state.equals(SandboxDoc.PAUSED);
-        if (paused && !frozen) {
-            box.hosted().engine().freeze();
-        } else if (!paused && frozen) {
-            box.hosted().engine().thaw();
+        switch (box.doc().state) {
+            case SandboxDoc.PAUSED -> {
+                if (frozen || freezes(box)) {
+                    lives.schedule(box);
+                } else {
+                    back(box, SandboxDoc.RUNNING, null);
+                }
+            }
+            case SandboxDoc.PAUSING, SandboxDoc.RESUMING, SandboxDoc.SNAPSHOTTING -> {
+                box.hosted().engine().thaw(); // a freeze may still be under way
+                back(box, SandboxDoc.RUNNING, null);
+            }
+            case SandboxDoc.CREATING, SandboxDoc.ENDING -> {}
+            default -> {
+                if (frozen) {
+                    box.hosted().engine().thaw();
+                }
+                lives.schedule(box);
+            }
         }
-        if (!paused && !box.doc().state.equals(SandboxDoc.RUNNING)) {
-            back(box, SandboxDoc.RUNNING, null);
-        } else {
-            lives.schedule(box);
+    }
+
+    /** Whether what is said to be paused could be stopped again. */
+    private static boolean freezes(Box box) {
+        try {
+            box.hosted().engine().freeze();
+            return true;
+        } catch (CaissonException e) {
+            if (e.code() == ErrorCode.LAUNCHER_UNAVAILABLE) {
+                throw e; // tried again
+            }
+            LOG.atWarn()
+                    .addKeyValue("sandbox", box.id)
+                    .addKeyValue("cause", e.message())
+                    .log("a paused sandbox was found running and goes on");
+            return false;
         }
     }
 
@@ -550,9 +576,7 @@ final class Recovery {
             HostedSandbox hosted = lives.attach(box, engine.get());
             followAgain(box, hosted);
             lives.renew(box, box.doc());
-            if (!box.doc().state.equals(SandboxDoc.ENDING)) {
-                agree(box, living.get().frozen());
-            }
+            agree(box, living.get().frozen());
         } finally {
             box.lock.unlock();
         }

@@ -22,7 +22,6 @@ import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -39,9 +38,6 @@ final class RunningExec implements ExecSink {
     private static final Logger LOG = LoggerFactory.getLogger(RunningExec.class);
     private static final long RETRY_MILLIS = 500;
 
-    /** How long a start waits for its end, so that both of a short command are one commit. */
-    private static final long HOLD_MILLIS = 25;
-
     final String id;
     final OutputLog log;
 
@@ -49,6 +45,7 @@ final class RunningExec implements ExecSink {
     private final Box box;
     private final AutoCloseable place;
     private final CompletableFuture<ExecDoc> end = new CompletableFuture<>();
+    private final ExecStart start;
 
     private final ReentrantLock lock = new ReentrantLock();
     private ExecDoc doc; // guarded by lock; replaced, never changed
@@ -56,12 +53,6 @@ final class RunningExec implements ExecSink {
     private boolean ending; // guarded by lock: its last document is on its way
     private boolean killed; // guarded by lock: before it began
     private @Nullable HostedExec hosted; // guarded by lock
-    private @Nullable Start start; // guarded by lock: not on its way to the store yet
-
-    private @Nullable Start sent; // guarded by lock: the same, when it was on its way by itself
-
-    /** Guarded by lock: whether it came there. */
-    private CompletableFuture<Boolean> started = CompletableFuture.completedFuture(true);
 
     private final ReentrantLock input = new ReentrantLock();
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -79,100 +70,12 @@ final class RunningExec implements ExecSink {
         this.id = doc.id;
         this.log = log;
         this.place = place;
+        this.start = new ExecStart(parts, id, end);
     }
 
-    /** What is written of a start. */
-    private record Start(Ledger.Act event, Row row) {
-        boolean write(Store.Tx tx) {
-            ExecRows.put(tx, row);
-            event.run(tx);
-            return true;
-        }
-    }
-
-    // ---- starting
-
-    /** It is about to start: durable soon, at the latest with its end. */
-    void starting(Ledger.Act event, Row row) {
-        lock.lock();
-        try {
-            start = new Start(event, row);
-        } finally {
-            lock.unlock();
-        }
-        writeStartLater();
-    }
-
-    @SuppressWarnings("FutureReturnValueIgnored") // it logs what goes wrong
-    private void writeStartLater() {
-        try {
-            parts.timers().schedule(this::writeStart, HOLD_MILLIS, TimeUnit.MILLISECONDS);
-        } catch (RejectedExecutionException e) {
-            writeStart(); // the service closes
-        }
-    }
-
-    /** Sends the start to the store unless its end took it along; does not wait. */
-    @SuppressWarnings("FutureReturnValueIgnored") // written() hears of both
-    void writeStart() {
-        lock.lock();
-        try {
-            Start first = start;
-            if (first == null) {
-                return;
-            }
-            sent = first;
-            started = parts.ledger().submit(first::write);
-            start = null;
-            started.whenComplete((written, failure) -> written(first, failure));
-        } catch (CaissonException e) {
-            started = CompletableFuture.failedFuture(e);
-            LOG.atWarn()
-                    .addKeyValue("exec", id)
-                    .addKeyValue("cause", e.message())
-                    .log("a start cannot be written yet");
-            if (!parts.closing()) {
-                writeStartLater();
-            }
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** A start that could not be written goes with the end. */
-    private void written(Start first, @Nullable Throwable failure) {
-        if (failure == null) {
-            return;
-        }
-        LOG.atWarn()
-                .addKeyValue("exec", id)
-                .addKeyValue("cause", failure.toString())
-                .log("a start is not written yet");
-        lock.lock();
-        try {
-            if (!ending) {
-                start = first;
-            }
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** Waits until the start is durable. */
-    void settle() {
-        writeStart();
-        CompletableFuture<Boolean> written;
-        lock.lock();
-        try {
-            written = started;
-        } finally {
-            lock.unlock();
-        }
-        try {
-            written.join();
-        } catch (CompletionException e) {
-            throw e.getCause() instanceof CaissonException cause ? cause : e;
-        }
+    /** Its way to the store. */
+    ExecStart start() {
+        return start;
     }
 
     /** It has begun; killed at once when that was asked for meanwhile. */
@@ -373,7 +276,7 @@ final class RunningExec implements ExecSink {
                         now(),
                         ByteBuffer.wrap(limit.value().getBytes(StandardCharsets.UTF_8))));
         Ledger.Subject about = doc().subject();
-        writeStart();
+        start.write();
         parts.ledger()
                 .actSoon(tx -> {
                     parts.ledger().event(tx, EventType.LIMIT_HIT, about, limit.value(), Map.of());
@@ -490,7 +393,7 @@ final class RunningExec implements ExecSink {
         } finally {
             lock.unlock();
         }
-        Start first = unwritten();
+        ExecStart.Written first = start.takeAlong();
         change.accept(last);
         last.endedAt = parts.ledger().now();
         try {
@@ -510,33 +413,8 @@ final class RunningExec implements ExecSink {
         end.complete(last);
     }
 
-    /** The start, where it is not in the store. */
-    private @Nullable Start unwritten() {
-        Start alone;
-        CompletableFuture<Boolean> written;
-        lock.lock();
-        try {
-            Start first = start;
-            start = null;
-            if (first != null) {
-                started = end.thenApply(last -> true); // who settles it waits for both
-                return first;
-            }
-            alone = sent;
-            written = started;
-        } finally {
-            lock.unlock();
-        }
-        try {
-            written.join();
-            return null;
-        } catch (CompletionException e) {
-            return alone;
-        }
-    }
-
     private void commit(
-            @Nullable Start first,
+            ExecStart.@Nullable Written first,
             ExecDoc last,
             EventType type,
             String reason,
@@ -567,10 +445,10 @@ final class RunningExec implements ExecSink {
         lock.lock();
         try {
             ending = true;
-            start = null;
         } finally {
             lock.unlock();
         }
+        start.forget();
         close();
         end.completeExceptionally(
                 CaissonException.of(ErrorCode.CANCELLED, "The exec " + id + " was not started."));

@@ -14,6 +14,7 @@ import dev.caisson.v1.SandboxRequest;
 import dev.caisson.wire.launcher.ErrorKind;
 import dev.caisson.wire.launcher.Limits;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -181,6 +182,24 @@ final class PoolsTest {
         await().until(() -> host.launcher.living() == 2);
         full("p", 2);
         assertThat(claim(null, null).id()).isNotEqualTo(gone);
+    }
+
+    @Test
+    void keepsWarmOnesWarmWhenTheLauncherWasAway() {
+        pool("p", 2);
+        Set<String> warm = warm();
+        host.launcher.cutControl();
+        await().atMost(Duration.ofSeconds(15)).until(() -> host.service.unready() == null);
+        // Each is reached again: its engine is asked for it by a second connection.
+        await().atMost(Duration.ofSeconds(15))
+                .until(() -> warm.stream().allMatch(id -> host.agent(id).connections() > 1));
+        await().during(Duration.ofMillis(200))
+                .atMost(Duration.ofSeconds(5))
+                .until(
+                        () -> host.service.sandboxes().list(host.admin, Listing.FIRST).items(),
+                        List::isEmpty);
+        assertThat(warm()).isEqualTo(warm);
+        assertThat(warm).contains(claim(null, null).id());
     }
 
     @Test

@@ -18,6 +18,7 @@ public final class Room implements AutoCloseable {
     private final Shares shares;
     private long mine; // guarded by this
     private @Nullable String owner; // guarded by this
+    private boolean closed; // guarded by this
 
     Room(Shares shares) {
         this.shares = shares;
@@ -89,6 +90,9 @@ public final class Room implements AutoCloseable {
      * @throws CaissonException {@link ErrorCode#NO_CAPACITY}
      */
     public synchronized void take(long bytes) {
+        if (closed) {
+            return; // nobody would give it back
+        }
         Shares.Outcome outcome = shares.take(owner, bytes);
         if (outcome != Shares.Outcome.TAKEN) {
             throw refused(outcome);
@@ -114,7 +118,8 @@ public final class Room implements AutoCloseable {
     }
 
     @Override
-    public void close() {
+    public synchronized void close() {
+        closed = true;
         keep(0);
     }
 }

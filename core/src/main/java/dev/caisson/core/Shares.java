@@ -26,7 +26,17 @@ public final class Shares {
      * @param most of all together
      */
     public Shares(long most) {
+        this(most, false);
+    }
+
+    /**
+     * The same.
+     *
+     * @param several whether a second tenant is expected before it was seen
+     */
+    public Shares(long most, boolean several) {
         this.most = most;
+        this.several = several;
     }
 
     /** What came of an attempt. */
@@ -53,6 +63,9 @@ public final class Shares {
      * @param owner the tenant; null: not known, bounded by what is there only
      */
     public synchronized Outcome take(@Nullable String owner, long amount) {
+        if (amount == 0) {
+            return Outcome.TAKEN;
+        }
         long all = taken + amount;
         if (amount > most || all > most) {
             return Outcome.FULL;

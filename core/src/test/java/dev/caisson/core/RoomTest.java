@@ -65,6 +65,23 @@ final class RoomTest {
     }
 
     @Test
+    void whoNeedsNothingIsNeverRefused() {
+        Room one = of("a");
+        one.take(60);
+        of("b");
+        refused(one, 1); // control
+        one.take(0);
+    }
+
+    @Test
+    void whatIsTakenAfterTheEndCountsForNobody() {
+        Room room = of("a");
+        room.close();
+        room.take(50);
+        assertThat(shares.taken()).isZero();
+    }
+
+    @Test
     void whatWasTakenBeforeItsTenantWasKnownCounts() {
         of("b");
         Room room = new Room(shares);

@@ -239,6 +239,10 @@ final class ApiHandler extends Handler.Abstract {
             exchange.response.getHeaders().put("Connection", "close");
         }
         byte[] body = Json.bytes(new Forms.ErrorBody(Failures.json(refusal.error(), exchange.id)));
+        if (Leftovers.mayCome(exchange.request) && !Leftovers.taken(exchange.request)) {
+            Leftovers.refuse(exchange, refusal, body);
+            return;
+        }
         write(exchange, refusal.status(), "application/json", body, refusal.headers());
     }
 

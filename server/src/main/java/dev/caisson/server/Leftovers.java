@@ -7,11 +7,16 @@ import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.server.Request;
 
 /**
- * What a client still sends when its request was refused already. To close at once would reset the
- * connection, and the client would never read why; so a bounded part of it is thrown away.
+ * What a client still sends when its request was refused already. A body that comes at once is read
+ * before the answer, so that the connection can go on: else it would be closed behind an answer
+ * that does not say so, and the client's next request would meet the end. Of others a bounded part
+ * is thrown away behind an answer that says that the connection closes: to close at once would
+ * reset it, and the client would never read why.
  */
 final class Leftovers {
     private static final long MOST_BYTES = 16 << 20;
+    private static final long SMALL_BYTES = 64 << 10;
+    private static final long ON_ITS_WAY_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
     private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
     private static final long LONGEST_NANOS = TimeUnit.SECONDS.toNanos(3);
 
@@ -22,6 +27,33 @@ final class Leftovers {
         return request.getConnectionMetaData().getHttpVersion() == HttpVersion.HTTP_1_1
                 && request.getLength() != 0
                 && !request.getHeaders().contains("Expect");
+    }
+
+    /** Reads a small body that is on its way; whether all of it came. */
+    static boolean taken(Request request) {
+        if (request.getLength() > SMALL_BYTES) {
+            return false;
+        }
+        long start = System.nanoTime();
+        long bytes = 0;
+        while (bytes <= SMALL_BYTES) {
+            Content.Chunk chunk = request.read();
+            if (chunk == null) {
+                if (System.nanoTime() - start > ON_ITS_WAY_NANOS || !pause(1)) {
+                    return false;
+                }
+            } else if (Content.Chunk.isFailure(chunk)) {
+                return false;
+            } else {
+                bytes += chunk.remaining();
+                boolean end = chunk.isLast();
+                chunk.release();
+                if (end) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 
     /** Sends the refusal, then reads on for a moment, then completes the request. */
@@ -50,7 +82,7 @@ final class Leftovers {
             Content.Chunk chunk = request.read();
             long now = System.nanoTime();
             if (chunk == null) {
-                if (now - last > QUIET_NANOS || now - start > LONGEST_NANOS || !pause()) {
+                if (now - last > QUIET_NANOS || now - start > LONGEST_NANOS || !pause(10)) {
                     return;
                 }
             } else if (Content.Chunk.isFailure(chunk)) {
@@ -67,9 +99,9 @@ final class Leftovers {
         }
     }
 
-    private static boolean pause() {
+    private static boolean pause(long millis) {
         try {
-            TimeUnit.MILLISECONDS.sleep(10);
+            TimeUnit.MILLISECONDS.sleep(millis);
             return true;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

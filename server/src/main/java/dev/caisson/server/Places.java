@@ -31,7 +31,7 @@ final class Places {
     Places(int most) {
         this.most = most;
         this.mostOfSandbox = Math.max(1, most / 4);
-        this.tenants = new Shares(most);
+        this.tenants = new Shares(most, true); // who waits for a place is not seen before it
     }
 
     /**

@@ -5,9 +5,16 @@ import static dev.caisson.server.TestServer.error;
 import static dev.caisson.server.TestServer.head;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.Socket;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -84,6 +91,53 @@ class HostileRequestTest {
                         SERVER.post("/v1/runs", "{\"code\":\"" + "x".repeat(9 << 20) + "\"}")
                                 .statusCode())
                 .isEqualTo(200);
+    }
+
+    @Test
+    void aConnectionGoesOnAfterARefusalWhoseBodyComesLater() throws Exception {
+        for (int round = 0; round < 20; round++) {
+            try (Socket socket = SERVER.connect()) {
+                OutputStream out = socket.getOutputStream();
+                for (int i = 0; i < 3; i++) {
+                    send(out, "POST " + EXECS + " HTTP/1.1\r\nHost: localhost\r\n");
+                    send(out, "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n");
+                    TimeUnit.MILLISECONDS.sleep(round % 10);
+                    send(out, "{}");
+                    assertThat(answered(socket)).startsWith("HTTP/1.1 401").doesNotContain("close");
+                }
+            }
+        }
+    }
+
+    @Test
+    void aRefusalWhoseBodyDoesNotComeSaysThatTheConnectionCloses() throws Exception {
+        try (Socket socket = SERVER.connect()) {
+            send(
+                    socket.getOutputStream(),
+                    "POST " + EXECS + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n");
+            assertThat(answered(socket))
+                    .startsWith("HTTP/1.1 401")
+                    .containsIgnoringCase("connection: close");
+        }
+    }
+
+    private static void send(OutputStream out, String text) throws IOException {
+        out.write(text.getBytes(StandardCharsets.ISO_8859_1));
+        out.flush();
+    }
+
+    /** The head of an answer; its body is read as well. */
+    private static String answered(Socket socket) throws IOException {
+        StringBuilder head = new StringBuilder();
+        while (!head.toString().endsWith("\r\n\r\n")) {
+            int next = socket.getInputStream().read();
+            assertThat(next).as(head.toString()).isNotNegative();
+            head.append((char) next);
+        }
+        Matcher length = Pattern.compile("(?i)content-length: ([0-9]+)").matcher(head);
+        assertThat(length.find()).isTrue();
+        socket.getInputStream().readNBytes(Integer.parseInt(length.group(1)));
+        return head.toString();
     }
 
     @Test

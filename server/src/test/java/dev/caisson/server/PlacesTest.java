@@ -45,7 +45,6 @@ final class PlacesTest {
 
     @Test
     void aTenantNeverHasMoreThanItLeaves() throws Exception {
-        visitor("b", "other").close();
         for (int i = 0; i < 8; i++) {
             visitor("a", "box" + i);
         }
