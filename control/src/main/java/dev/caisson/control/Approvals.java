@@ -80,9 +80,8 @@ final class Approvals implements ApprovalService {
         details.put("user", Asking.user(user));
         details.put("cwd", Asking.folder(request));
         // The same command does something else with these; values may be secrets and are not shown.
-        if (!request.env().isEmpty()) {
-            details.put(
-                    "env", Asking.shown(String.join(" ", new TreeSet<>(request.env().keySet()))));
+        if (!asked.env().isEmpty()) {
+            details.put("env", Asking.shown(String.join(" ", new TreeSet<>(asked.env().keySet()))));
         }
         String input = request.input();
         if (input != null) {
@@ -93,14 +92,18 @@ final class Approvals implements ApprovalService {
         if (code != null) {
             details.put("code", Asking.shown(code));
         }
+        String files = origin == null ? "" : origin.files().get();
+        if (!files.isEmpty() && !files.equals(Execs.NO_FILES)) {
+            details.put("files", "sha256 " + files);
+        }
         String subject = command == null ? String.join(" ", request.argv()) : command;
         String unseen =
                 Json.write(
                         List.of(
-                                new TreeMap<>(request.env()),
+                                new TreeMap<>(asked.env()),
                                 input == null ? "" : input,
                                 code == null ? "" : code,
-                                origin == null ? "" : origin.files().get()));
+                                files));
         return ask(caller, policy, about, rules, new Matter(Asking.EXEC, subject, details, unseen));
     }
 
@@ -109,8 +112,13 @@ final class Approvals implements ApprovalService {
      *
      * @param user inside, as asked
      * @param origin of a run's command: what it runs counts as well
+     * @param env that it gets from the request and from its sandbox
      */
-    record Command(ExecRequest request, String user, Execs.@Nullable Origin origin) {}
+    record Command(
+            ExecRequest request,
+            String user,
+            Execs.@Nullable Origin origin,
+            Map<String, String> env) {}
 
     /** The same for another kind, for instance a port. */
     Optional<Pending> other(

@@ -37,6 +37,10 @@ final class Directory {
 
     /** What is searched by id. */
     record Tenant(String id, String name, String state, QuotaJson quotas) {
+        boolean isActive() {
+            return state.equals(ACTIVE);
+        }
+
         boolean takesKeys() {
             return state.equals(ACTIVE) || state.equals(SUSPENDED);
         }

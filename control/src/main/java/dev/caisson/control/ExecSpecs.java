@@ -16,7 +16,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** What a command is, of what is asked and of its sandbox. */
@@ -36,14 +35,14 @@ final class ExecSpecs {
         policy.limits(
                 LimitsJson.ofCommand(
                         request.timeoutMillis(), request.outputBytes(), request.onOutputLimit()));
-        Limits limits = limits(box);
+        Limits limits = limits(box, policy);
         ExecSpec spec =
                 ExecSpec.of(argv(request))
                         .withEnv(env(request, box))
                         .withCapture(false)
                         .withStdin(Boolean.TRUE.equals(request.stdin()) || request.input() != null)
                         .withLinger(Boolean.TRUE.equals(request.linger()))
-                        .withUser(user(request.user(), box))
+                        .withUser(user(request.user(), box, policy))
                         .withOutputLimit(limits.outputLimit());
         if (request.cwd() != null) {
             spec = spec.withCwd(request.cwd());
@@ -51,7 +50,7 @@ final class ExecSpecs {
         Long timeout = request.timeoutMillis();
         if (timeout == null) {
             // Not those of its start: a sandbox may have been claimed or changed since.
-            timeout = box.doc().limits.timeoutMillis();
+            timeout = least(box.doc().limits.timeoutMillis(), policy.maxLimits().timeoutMillis());
         }
         if (timeout != null) {
             spec = spec.withTimeout(Duration.ofMillis(timeout));
@@ -127,9 +126,14 @@ final class ExecSpecs {
         return env;
     }
 
-    private static Limits limits(Box box) {
-        ByteSize output =
-                ByteSize.of(Optional.ofNullable(box.doc().limits.outputBytes()).orElse(1L << 20));
+    /** What a sandbox of another key has is no more than this one may have. */
+    private static @Nullable Long least(@Nullable Long own, @Nullable Long most) {
+        return own == null || (most != null && most < own) ? most : own;
+    }
+
+    private static Limits limits(Box box, EffectivePolicy policy) {
+        Long most = least(box.doc().limits.outputBytes(), policy.maxLimits().outputBytes());
+        ByteSize output = ByteSize.of(most == null ? 1L << 20 : most);
         return Limits.defaults().withOutputLimit(output);
     }
 
@@ -147,7 +151,14 @@ final class ExecSpecs {
         return request.argv();
     }
 
-    private static User user(@Nullable String name, Box box) {
+    private static User user(@Nullable String name, Box box, EffectivePolicy policy) {
+        if (box.doc().root && !policy.root()) {
+            // Who may not be root may not use a place where everybody can become it.
+            throw CaissonException.of(
+                            ErrorCode.POLICY_DENIED,
+                            "The policy does not allow root, and this sandbox has it.")
+                    .withRemedy("Use a sandbox that was created with root: denied.");
+        }
         if (name == null || name.equals("sandbox")) {
             return User.SANDBOX;
         }

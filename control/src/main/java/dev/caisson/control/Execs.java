@@ -23,6 +23,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Base64;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -30,8 +31,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -40,14 +41,25 @@ final class Execs implements ExecService {
     private static final long KEEPALIVE_MILLIS = 15_000;
     private static final int BUFFER = 32 << 10;
 
+    /** Digest of a run's files where there are none. */
+    static final String NO_FILES = HexFormat.of().formatHex(Credentials.sha256().digest());
+
     private final Parts parts;
     private final Uses uses;
+    private final Consumer<Caller> still;
     private final ConcurrentHashMap<String, RunningExec> running = new ConcurrentHashMap<>();
-    private final AtomicInteger places = new AtomicInteger(); // taken
+    private final ExecPlaces places;
 
-    Execs(Parts parts, Uses uses) {
+    /**
+     * None yet.
+     *
+     * @param still refuses a caller whose key or tenant is not good any more
+     */
+    Execs(Parts parts, Uses uses, Consumer<Caller> still) {
         this.parts = parts;
         this.uses = uses;
+        this.still = still;
+        this.places = new ExecPlaces(parts);
     }
 
     // ---- starting
@@ -85,7 +97,8 @@ final class Execs implements ExecService {
                 doc.run = origin.run();
                 doc.language = origin.language();
             }
-            RunningExec exec = new RunningExec(parts, box, doc, log(doc), place(caller));
+            RunningExec exec =
+                    new RunningExec(parts, box, doc, log(doc), places.take(caller.tenant()));
             adopt(exec);
             Room held = Room.detached();
             held.owner(doc.tenant);
@@ -100,7 +113,8 @@ final class Execs implements ExecService {
                                         caller,
                                         policy,
                                         doc.subject(),
-                                        new Approvals.Command(request, doc.user, origin));
+                                        new Approvals.Command(
+                                                request, doc.user, origin, spec.env()));
                 if (pending.isPresent()) {
                     waitForApproval(caller, exec, spec, request, pending.get());
                 } else {
@@ -124,31 +138,6 @@ final class Execs implements ExecService {
      */
     record Origin(
             String run, @Nullable String language, @Nullable String code, Supplier<String> files) {}
-
-    private AutoCloseable place(Caller caller) {
-        if (places.incrementAndGet() > parts.config().maxExecs()) {
-            places.decrementAndGet();
-            throw CaissonException.of(
-                            ErrorCode.NO_CAPACITY,
-                            "This server runs as many commands as it may ("
-                                    + parts.config().maxExecs()
-                                    + ").")
-                    .withRemedy("Try again when some have ended.");
-        }
-        boolean taken = false;
-        try {
-            AutoCloseable quota = parts.quotas().exec(caller.tenant());
-            taken = true;
-            return () -> {
-                places.decrementAndGet();
-                quota.close();
-            };
-        } finally {
-            if (!taken) {
-                places.decrementAndGet();
-            }
-        }
-    }
 
     private OutputLog log(ExecDoc doc) {
         return new OutputLog(
@@ -269,6 +258,7 @@ final class Execs implements ExecService {
             return;
         }
         try {
+            still.accept(caller); // a day may have passed
             launch(caller, exec, spec, request);
         } catch (CaissonException e) {
             exec.failed(e); // if launch has not
@@ -578,7 +568,7 @@ final class Execs implements ExecService {
 
     /** How many places are taken. */
     int places() {
-        return places.get();
+        return places.taken();
     }
 
     /** The log of an exec that is found again. */

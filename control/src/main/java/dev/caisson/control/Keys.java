@@ -85,8 +85,8 @@ final class Keys implements KeyService {
 
     /** Refuses a caller of earlier whose key or tenant is good no more; tokens have no key. */
     void requireStill(Caller caller) {
-        directory.requireActive(caller.tenant());
         if (caller.keyId().startsWith(Tokens.PREFIX)) {
+            directory.requireActive(caller.tenant());
             return;
         }
         Known found = read(caller.keyId()).orElseThrow(Credentials::refused);

@@ -148,7 +148,6 @@ final class Pools implements PoolService {
             applyPolicy(box, order.limits());
             verify(box, order.limits());
             SandboxDoc doc = claimed(box, pool, caller, order);
-            lives.renew(box, doc);
             lives.save(
                     box,
                     doc,
@@ -163,6 +162,7 @@ final class Pools implements PoolService {
                                             Map.of("pool", pool.doc.id, "labels", doc.labels)));
             box.env(order.env());
             box.touch(parts.ledger().now());
+            renew(box, doc);
             lives.schedule(box);
             return true;
         } catch (CaissonException e) {
@@ -179,6 +179,18 @@ final class Pools implements PoolService {
             return false;
         } finally {
             box.lock.unlock();
+        }
+    }
+
+    /** Its own end from now on; where the engine cannot be told the server alone knows it. */
+    private void renew(Box box, SandboxDoc doc) {
+        try {
+            lives.renew(box, doc);
+        } catch (CaissonException e) {
+            LOG.atWarn()
+                    .addKeyValue("sandbox", box.id)
+                    .addKeyValue("cause", e.message())
+                    .log("the end of a claimed sandbox is not known to its engine yet");
         }
     }
 
@@ -298,6 +310,9 @@ final class Pools implements PoolService {
     /** Whether it could be filled. */
     private boolean add(Pool pool) {
         try {
+            if (!parts.quotas().isActive(pool.doc.tenant)) {
+                return false; // looked at again later
+            }
             while (!pool.closed && pool.ready.size() < pool.doc.size) {
                 ready(pool, warm(pool.doc));
             }

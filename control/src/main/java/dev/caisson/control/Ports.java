@@ -32,12 +32,19 @@ final class Ports implements PortService {
     private final Parts parts;
     private final Lives lives;
     private final Uses uses;
+    private final Consumer<Caller> still;
     private final ConcurrentHashMap<String, Set<Tunnel>> tunnels = new ConcurrentHashMap<>();
 
-    Ports(Parts parts, Lives lives, Uses uses) {
+    /**
+     * None open yet.
+     *
+     * @param still refuses a caller whose key or tenant is not good any more
+     */
+    Ports(Parts parts, Lives lives, Uses uses, Consumer<Caller> still) {
         this.parts = parts;
         this.lives = lives;
         this.uses = uses;
+        this.still = still;
     }
 
     @Override
@@ -108,6 +115,7 @@ final class Ports implements PortService {
         Duration longest = policy.approvalTimeout().plusSeconds(5);
         try {
             if (pending.get().decision().get(longest.toMillis(), TimeUnit.MILLISECONDS)) {
+                still.accept(caller); // it may have waited for long
                 return;
             }
         } catch (InterruptedException e) {
@@ -190,7 +198,7 @@ final class Ports implements PortService {
         Box box = parts.boxes().of(sandbox).orElseThrow(() -> Boxes.unknown(sandbox));
         SandboxDoc doc = box.doc();
         String access = doc.ports.get(Integer.toString(port));
-        if (access == null) {
+        if (access == null || !parts.quotas().isActive(doc.tenant)) {
             throw Boxes.unknown(sandbox);
         }
         if (access.equals(TOKEN)) {

@@ -146,6 +146,11 @@ final class Quotas {
         groups.set(engine, tenant, directory.quotas(tenant));
     }
 
+    /** Whether a tenant may begin anything. */
+    boolean isActive(String tenant) {
+        return directory.tenant(tenant).filter(Directory.Tenant::isActive).isPresent();
+    }
+
     /** The tenant is gone from an engine. */
     void forget(Engine engine, String tenant) {
         groups.forget(engine, tenant);

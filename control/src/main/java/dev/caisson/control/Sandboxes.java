@@ -411,6 +411,9 @@ final class Sandboxes implements SandboxService {
                 .ifPresent(mount -> {
                     throw writing(box, mount.volume());
                 });
+        if (!box.doc().volumes.isEmpty()) {
+            Access.require(caller, "volumes:read");
+        }
         SnapshotDoc saved = snapshots.save(caller, box, null, Map.of());
         List<Box> forks = new ArrayList<>();
         try {

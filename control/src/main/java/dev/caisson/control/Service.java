@@ -108,12 +108,12 @@ public final class Service implements Control {
         Uses uses = new Uses(parts, pauses::resume);
         pools = new Pools(parts, lives, orders);
         sandboxes = new Sandboxes(parts, lives, orders, pauses, pools, snapshots, uses);
-        execs = new Execs(parts, uses);
+        keys = new Keys(ledger, cursors, directory);
+        execs = new Execs(parts, uses, keys::requireStill);
         runs = new Runs(parts, sandboxes, execs);
         files = new FileParts(parts, uses);
-        ports = new Ports(parts, lives, uses);
+        ports = new Ports(parts, lives, uses, keys::requireStill);
         logs = new Logs(parts, execs);
-        keys = new Keys(ledger, cursors, directory);
         acting = new Acting(ledger, directory);
         events = new Events(ledger);
         usages = new Usages(ledger);

@@ -70,7 +70,9 @@ final class ApprovalsTest {
     private List<Approvals.Pending> request(Approvals server, ExecRequest request, String session) {
         Ledger.Subject about = Ledger.Subject.sandbox(a.tenant(), "sb1", session).withExec("ex1");
         EffectivePolicy policy = fixture.policies.effective(agent, null);
-        return server.exec(agent, policy, about, new Approvals.Command(request, "", null)).stream()
+        return server
+                .exec(agent, policy, about, new Approvals.Command(request, "", null, request.env()))
+                .stream()
                 .toList();
     }
 
@@ -129,7 +131,8 @@ final class ApprovalsTest {
         Ledger.Subject about = Ledger.Subject.sandbox(a.tenant(), "sb1", "ss1").withExec("ex1");
         EffectivePolicy policy = fixture.policies.effective(agent, null);
         Execs.Origin origin = new Execs.Origin("rn1", "python", code, () -> files);
-        return approvals.exec(agent, policy, about, new Approvals.Command(REMOVE, "", origin));
+        return approvals.exec(
+                agent, policy, about, new Approvals.Command(REMOVE, "", origin, REMOVE.env()));
     }
 
     private static ExecRequest with(Map<String, String> env, @Nullable String input) {
@@ -164,7 +167,7 @@ final class ApprovalsTest {
                                 a,
                                 fixture.policies.effective(a, null),
                                 about,
-                                new Approvals.Command(REMOVE, "", null))
+                                new Approvals.Command(REMOVE, "", null, REMOVE.env()))
                         .orElseThrow();
         refused(ErrorCode.POLICY_DENIED, () -> approvals.decide(a, own.id(), YES));
         approvals.decide(fixture.acting.actFor(admin, "a"), own.id(), YES);

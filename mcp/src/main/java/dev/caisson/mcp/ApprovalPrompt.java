@@ -2,7 +2,10 @@ package dev.caisson.mcp;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.v1.ApprovalJson;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -18,6 +21,16 @@ import tools.jackson.databind.node.ObjectNode;
  * to words that were not shown.
  */
 final class ApprovalPrompt {
+    /**
+     * Details that say all of what they name; of others, for instance {@code env}, a part is
+     * hidden.
+     */
+    private static final Set<String> WHOLE =
+            Set.of("argv", "command", "user", "cwd", "code", "input", "port", "access");
+
+    /** Longer ones may have been cut. */
+    private static final int LONGEST = 1500;
+
     private static final Logger LOG = LoggerFactory.getLogger(ApprovalPrompt.class);
 
     private final Backend backend;
@@ -56,8 +69,9 @@ final class ApprovalPrompt {
         try {
             Optional<ApprovalJson> approval = backend.approval(id);
             String subject = approval.map(ApprovalJson::subject).orElse("");
-            String shown = Words.plain(subject);
-            boolean decides = backend.decides() && !subject.isEmpty() && shown.equals(subject);
+            Map<String, String> details = approval.map(ApprovalJson::details).orElseGet(Map::of);
+            boolean decides = backend.decides() && isShown(subject, details);
+            String shown = Words.plain(subject) + (decides ? rest(details) : "");
             JsonNode answer =
                     call.elicit(decides ? question(id, shown) : notice(id, shown))
                             .orTimeout(
@@ -71,6 +85,29 @@ final class ApprovalPrompt {
         } catch (CaissonException e) {
             LOG.warn("approval not asked approval={} code={}", id, e.code().value());
         }
+    }
+
+    /** Nobody may say yes to what was not shown to the last character. */
+    private static boolean isShown(String subject, Map<String, String> details) {
+        return !subject.isEmpty()
+                && Words.plain(subject).equals(subject)
+                && WHOLE.containsAll(details.keySet())
+                && details.values().stream()
+                        .allMatch(text ->
+                                Words.plain(text).equals(text)
+                                        && text.length() < LONGEST
+                                        && !text.contains("\\u{"));
+    }
+
+    private static String rest(Map<String, String> details) {
+        StringBuilder rest = new StringBuilder();
+        new TreeMap<>(details)
+                .forEach((name, text) -> {
+                    if (!name.equals("argv") && !name.equals("command")) {
+                        rest.append('\n').append(name).append(": ").append(text);
+                    }
+                });
+        return rest.toString();
     }
 
     private static JsonNode result(

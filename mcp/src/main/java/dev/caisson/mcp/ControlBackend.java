@@ -199,6 +199,7 @@ public final class ControlBackend implements Backend {
                             ErrorCode.POLICY_DENIED, "The key that asked can never approve.")
                     .withRemedy("Decide with another key: POST /v1/approvals/{id}/decide.");
         }
+        control.requireStill(decider);
         control.approvals().decide(decider, approval, new DecisionRequest(approve, "once"));
     }
 

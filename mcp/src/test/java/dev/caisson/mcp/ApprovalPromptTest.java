@@ -3,6 +3,7 @@ package dev.caisson.mcp;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -131,6 +132,33 @@ class ApprovalPromptTest {
             reply(peer, question, "{\"action\":\"accept\",\"content\":{\"decision\":\"approve\"}}");
             Thread.sleep(150);
             assertThat(peer.backend.decisions).isEmpty();
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"env, A B", "files, sha256 00", "input, one\\u{a}two", "code, LONG", "unheard, of"})
+    void nobodySaysYesToWhatIsNotShown(String name, String text) {
+        try (Peer peer = Peer.ready("2025-11-25", FORMS)) {
+            peer.backend.decides = true;
+            peer.backend.details =
+                    Map.of("user", "sandbox", name, text.replace("LONG", "x".repeat(1600)));
+            peer.start("run_command", ASK);
+            ObjectNode notice = peer.method("elicitation/create");
+            reply(peer, notice, "{\"action\":\"accept\",\"content\":{\"decision\":\"approve\"}}");
+            assertThat(notice.path("params").path("message").asString())
+                    .contains("cannot be decided here");
+            assertThat(peer.backend.decisions).isEmpty();
+        }
+    }
+
+    @Test
+    void showsWhoRunsItWhereAndWithWhat() {
+        try (Peer peer = Peer.ready("2025-11-25", FORMS)) {
+            peer.backend.decides = true;
+            peer.backend.details = Map.of("user", "root", "cwd", "/work", "code", "print(1)");
+            peer.start("run_command", ASK);
+            assertThat(peer.method("elicitation/create").path("params").path("message").asString())
+                    .contains("user: root", "cwd: /work", "code: print(1)", "to decide");
         }
     }
 }

@@ -74,6 +74,7 @@ class ControlBackendTest {
                 .on("runs", a -> runs)
                 .on("files", a -> files)
                 .on("approvals", a -> approvals)
+                .on("requireStill", a -> null)
                 .on(
                         "require",
                         a -> {

@@ -35,6 +35,7 @@ final class FakeBackend implements Backend {
     final List<Duration> timeouts = new CopyOnWriteArrayList<>();
     private final AtomicInteger ids = new AtomicInteger();
     volatile String subject = "rm -rf /work/build";
+    volatile Map<String, String> details = Map.of();
     volatile boolean decides;
     volatile boolean closed;
 
@@ -212,7 +213,7 @@ final class FakeBackend implements Backend {
                         null,
                         null,
                         subject,
-                        Map.of(),
+                        details,
                         "key1",
                         now,
                         now.plusSeconds(300),

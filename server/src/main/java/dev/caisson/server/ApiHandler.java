@@ -144,9 +144,12 @@ final class ApiHandler extends Handler.Abstract {
         if (route == null || !route.ticket) {
             throw Refusal.unauthenticated();
         }
-        return deps.tickets()
-                .redeem(exchange.query.orNull("ticket"), rawPath(exchange.request))
-                .orElseThrow(Refusal::unauthenticated);
+        Caller bearer =
+                deps.tickets()
+                        .redeem(exchange.query.orNull("ticket"), rawPath(exchange.request))
+                        .orElseThrow(Refusal::unauthenticated);
+        deps.control().requireStill(bearer);
+        return bearer;
     }
 
     private void refuseWhileFull(Route route) {

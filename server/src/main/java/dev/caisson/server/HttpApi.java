@@ -79,7 +79,7 @@ public final class HttpApi implements AutoCloseable {
                         new Signed(settings.linkKey()),
                         new Tickets(Clock.systemUTC()),
                         metrics,
-                        new Streams(metrics));
+                        new Streams(metrics, control::requireStill));
         this.routes = Routes.all(deps, sockets);
         this.handler = new ApiHandler(deps, routes, connections, additions);
         this.connector = Listeners.api(server, settings, connections);

@@ -1,14 +1,17 @@
 package dev.caisson.server;
 
 import dev.caisson.api.CaissonException;
+import dev.caisson.control.Caller;
 import dev.caisson.v1.Json;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,6 +20,9 @@ import org.jspecify.annotations.Nullable;
  * which waits for the next object. A slow client holds up only that thread.
  */
 final class ItemStream implements AutoCloseable {
+    /** How often it is asked whether the caller may still see it. */
+    private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     private final Exchange exchange;
     private final boolean events;
     private final OutputStream output;
@@ -27,12 +33,20 @@ final class ItemStream implements AutoCloseable {
     // Guarded by lock.
     private boolean closed;
     private boolean broken;
+    private final Consumer<Caller> still;
     private long lastWrite = System.nanoTime();
+    private long lastLook = lastWrite;
     private String lastId = "0";
     private boolean begun;
 
-    ItemStream(Exchange exchange) {
+    /**
+     * Of a request.
+     *
+     * @param still refuses a caller who may not any more
+     */
+    ItemStream(Exchange exchange, Consumer<Caller> still) {
         this.exchange = exchange;
+        this.still = still;
         this.events = accepts(exchange);
         this.output = exchange.output();
         this.keepalive = exchange.limits.keepalive();
@@ -95,13 +109,27 @@ final class ItemStream implements AutoCloseable {
         }
     }
 
-    /** One object. */
+    /**
+     * One object.
+     *
+     * @throws CaissonException when the caller's key or tenant is not good any more
+     */
     void send(@Nullable String id, Object item) throws IOException {
         lock.lock();
         try {
+            look();
             write(id, item);
         } finally {
             lock.unlock();
+        }
+    }
+
+    private void look() {
+        long now = System.nanoTime();
+        Caller caller = exchange.callerOrNull();
+        if (caller != null && now - lastLook > LOOK_NANOS) {
+            lastLook = now;
+            still.accept(caller);
         }
     }
 
@@ -148,15 +176,17 @@ final class ItemStream implements AutoCloseable {
         lock.lock();
         try {
             while (!closed) {
+                look();
                 long due = lastWrite + keepalive.toNanos() - System.nanoTime();
                 if (due > 0) {
-                    due = changed.awaitNanos(due);
+                    due = changed.awaitNanos(Math.min(due, LOOK_NANOS));
                 } else {
                     write(null, new Forms.KeepaliveJson(lastId, Instant.now(), "keepalive"));
                 }
             }
-        } catch (IOException e) {
+        } catch (IOException | CaissonException e) {
             if (!closed) {
+                broken = true;
                 follower.interrupt();
             }
         } catch (InterruptedException e) {

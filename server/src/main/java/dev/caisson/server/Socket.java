@@ -1,5 +1,6 @@
 package dev.caisson.server;
 
+import dev.caisson.api.CaissonException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -26,8 +27,11 @@ abstract class Socket {
     static final int FAILED = 1011;
     private static final long PING_SECONDS = 20;
     private static final int SILENT_PINGS = 2;
+    private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final Metrics metrics;
+    private final Runnable still;
+    private long lastLook = System.nanoTime(); // of the reading thread
     private final BlockingQueue<Frame> frames = new ArrayBlockingQueue<>(2);
     private volatile @Nullable Session session;
     private volatile boolean closed;
@@ -47,8 +51,14 @@ abstract class Socket {
         }
     }
 
-    Socket(Metrics metrics) {
+    /**
+     * Not open yet.
+     *
+     * @param still throws when the caller's key or tenant is not good any more
+     */
+    Socket(Metrics metrics, Runnable still) {
         this.metrics = metrics;
+        this.still = still;
     }
 
     /** Sends what comes from inside, until it ends; then the socket is closed. */
@@ -127,15 +137,15 @@ abstract class Socket {
     }
 
     private static String told(Exception e) {
-        return e instanceof dev.caisson.api.CaissonException known
-                ? known.code().value()
-                : "failed";
+        return e instanceof CaissonException known ? known.code().value() : "failed";
     }
 
     private void runInbound() {
         try {
             while (!closed) {
-                inbound(frames.take());
+                Frame frame = frames.take();
+                look();
+                inbound(frame);
                 session().demand();
             }
         } catch (IOException | RuntimeException e) {
@@ -144,6 +154,14 @@ abstract class Socket {
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
+        }
+    }
+
+    private void look() {
+        long now = System.nanoTime();
+        if (now - lastLook > LOOK_NANOS) {
+            lastLook = now;
+            still.run();
         }
     }
 
@@ -156,8 +174,11 @@ abstract class Socket {
                     end();
                     return;
                 }
+                still.run();
                 session().sendPing(ByteBuffer.allocate(0), Callback.NOOP);
             }
+        } catch (CaissonException e) {
+            close(POLICY, told(e));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

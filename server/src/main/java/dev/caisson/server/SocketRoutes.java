@@ -73,7 +73,7 @@ final class SocketRoutes {
         Caller caller = x.caller();
         String id = x.parameter("exec");
         control.execs().find(caller, id);
-        return upgrade(x, new Terminal(control.execs(), caller, id, deps.metrics()));
+        return upgrade(x, new Terminal(control.execs(), caller, id, deps.metrics(), still(caller)));
     }
 
     private Answer tcp(Exchange x) {
@@ -83,7 +83,13 @@ final class SocketRoutes {
         return upgrade(
                 x,
                 new TcpSocket(
-                        () -> control.ports().dial(caller, sandbox, x.port()), deps.metrics()));
+                        () -> control.ports().dial(caller, sandbox, x.port()),
+                        deps.metrics(),
+                        still(caller)));
+    }
+
+    private Runnable still(Caller caller) {
+        return () -> control.requireStill(caller);
     }
 
     private Answer upgrade(Exchange x, Socket socket) {

@@ -2,9 +2,11 @@ package dev.caisson.server;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
+import dev.caisson.control.Caller;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
@@ -14,9 +16,16 @@ final class Streams {
     private static final Duration SLICE = Duration.ofMillis(500);
 
     private final Metrics metrics;
+    private final Consumer<Caller> still;
     private volatile boolean draining;
 
-    Streams(Metrics metrics) {
+    /**
+     * Streams of a server.
+     *
+     * @param still refuses a caller who may not any more
+     */
+    Streams(Metrics metrics, Consumer<Caller> still) {
+        this.still = still;
         this.metrics = metrics;
     }
 
@@ -44,7 +53,7 @@ final class Streams {
         if (exchange.request.getMethod().equals("HEAD")) {
             throw new Refusal(405, ErrorCode.INVALID, "A stream has no HEAD.").with("Allow", "GET");
         }
-        try (ItemStream stream = new ItemStream(exchange)) {
+        try (ItemStream stream = new ItemStream(exchange, still)) {
             metrics.streamOpened();
             if (atOnce) {
                 stream.begin();

@@ -87,6 +87,29 @@ class StreamTest {
     }
 
     @Test
+    void endsWithTheKeyOfTheOneWhoFollows() throws Exception {
+        try (TestServer server = new TestServer()) {
+            String id =
+                    tree(server.post(EXECS + "?mode=detach", "{\"argv\":[\"wait\"]}").body())
+                            .path("id")
+                            .asString();
+            try (Socket socket = server.connect()) {
+                socket.getOutputStream()
+                        .write(
+                                head("GET /v1/execs/" + id + "/stream")
+                                        .getBytes(StandardCharsets.US_ASCII));
+                await().until(() -> server.control.execs.followers.get() == 1);
+                await().during(Duration.ofMillis(1500))
+                        .until(() -> server.control.execs.followers.get() == 1); // control
+                server.control.failures.put(
+                        "Control.requireStill",
+                        CaissonException.of(ErrorCode.UNAUTHENTICATED, "Revoked."));
+                await().until(() -> server.control.execs.followers.get() == 0);
+            }
+        }
+    }
+
+    @Test
     void saysInsideAStreamWhatFailed() throws Exception {
         try (TestServer server = new TestServer()) {
             server.control.failures.put(
