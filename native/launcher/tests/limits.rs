@@ -140,7 +140,11 @@ fn an_exec_that_finds_no_room_for_a_process_is_refused() {
     let launcher = Launcher::start();
     let mut client = launcher.client();
     let (_, mut agent) = sandbox(&launcher, &mut client, wire::Limits { pids: 2, ..limits() });
-    // One after the other: what brought the spawner in counts, too, until it is gone.
+    // What brought the spawner in counts, too, until it is gone.
+    wait_until("the spawner is alone", || {
+        let stream = agent.start(shell("true"));
+        agent.finish(stream).is_ok()
+    });
     for _ in 0..2 {
         let stream = agent.start(shell("echo up; exec sleep 60"));
         agent.first_output(stream);

@@ -146,6 +146,11 @@ public final class EngineRack implements AutoCloseable {
         return engine;
     }
 
+    /** Whether an engine broke off, which may be one that {@link #of} still gives. */
+    static boolean brokeOff(CaissonException e) {
+        return e.code() == ErrorCode.LAUNCHER_UNAVAILABLE || e.code() == ErrorCode.ENGINE_FAILED;
+    }
+
     /**
      * As long as an engine is given before it is asked again.
      *

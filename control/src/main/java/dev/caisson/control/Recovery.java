@@ -202,7 +202,7 @@ final class Recovery {
             box.hosted().engine().freeze();
             return true;
         } catch (CaissonException e) {
-            if (e.code() == ErrorCode.LAUNCHER_UNAVAILABLE) {
+            if (EngineRack.brokeOff(e)) {
                 throw e; // tried again
             }
             LOG.atWarn()
@@ -546,7 +546,7 @@ final class Recovery {
                 reattach(box, lost);
                 return;
             } catch (CaissonException e) {
-                if (e.code() != ErrorCode.LAUNCHER_UNAVAILABLE || System.nanoTime() > until) {
+                if (!EngineRack.brokeOff(e) || System.nanoTime() > until) {
                     lives.lost(box, EndReason.LOST, e.message());
                     return;
                 }

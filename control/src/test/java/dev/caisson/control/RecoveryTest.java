@@ -250,6 +250,8 @@ final class RecoveryTest {
     void attachesAgainWhenTheLauncherWasAway() {
         SandboxJson made = host.create();
         String exec = host.start(made.id(), "talk", "hello");
+        // Its agent has heard of it.
+        await().until(() -> host.service.execs().find(host.admin, exec).state().equals("running"));
         host.launcher.cutControl();
         await().atMost(Duration.ofSeconds(15)).until(() -> host.service.unready() == null);
         await().atMost(Duration.ofSeconds(15))
