@@ -109,7 +109,8 @@ class EndOfExecTest {
     void daemonDiesWithItsExec() {
         try (Sandbox sandbox = Lab.sandbox()) {
             assertThat(sandbox.exec(daemon("22.125")).stdout().text()).isEqualTo("left\n");
-            assertThat(sleepers("22.125")).isEmpty();
+            // It was killed before the end was told; dying may take it a moment.
+            await().atMost(Duration.ofSeconds(5)).until(() -> sleepers("22.125").isEmpty());
 
             assertThat(sandbox.exec(daemon("22.25").withLinger(true)).stdout().text())
                     .isEqualTo("left\n");
