@@ -291,6 +291,11 @@ final class ApiHandler extends Handler.Abstract {
         return serving.size();
     }
 
+    /** Cuts streams, which can be resumed. */
+    void cutStreams() {
+        deps.streams().cut();
+    }
+
     /** Cuts what is still being served. */
     void interrupt() {
         serving.forEach(Thread::interrupt);

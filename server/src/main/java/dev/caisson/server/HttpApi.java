@@ -33,6 +33,9 @@ public final class HttpApi implements AutoCloseable {
     private static final int MAX_THREADS = 32;
     private static final long SWEEP_MILLIS = 500;
 
+    /** So long may streams end by themselves when the server drains. */
+    private static final Duration STREAMS_END = Duration.ofSeconds(2);
+
     private final ServerSettings settings;
     private final Server server;
     private final ServerConnector connector;
@@ -176,13 +179,19 @@ public final class HttpApi implements AutoCloseable {
 
     /**
      * Takes no more requests (they get 503, as does {@code /readyz}) and waits for those that are
-     * there; then cuts streams, which their clients resume elsewhere. Commands live on.
+     * there. Streams may end by themselves for a moment; then they are cut, and their clients
+     * resume them elsewhere. Commands live on.
      */
     public void drain(Duration longest) {
         handler.drain();
-        long end = System.nanoTime() + longest.toNanos();
+        long begin = System.nanoTime();
+        boolean cut = false;
         try {
-            while (handler.serving() > 0 && System.nanoTime() < end) {
+            while (handler.serving() > 0 && System.nanoTime() - begin < longest.toNanos()) {
+                if (!cut && System.nanoTime() - begin > STREAMS_END.toNanos()) {
+                    handler.cutStreams();
+                    cut = true;
+                }
                 TimeUnit.MILLISECONDS.sleep(20);
             }
         } catch (InterruptedException e) {

@@ -5,7 +5,9 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.control.Caller;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -17,6 +19,7 @@ final class Streams {
 
     private final Metrics metrics;
     private final Consumer<Caller> still;
+    private final Set<Thread> streaming = new HashSet<>(); // guarded by itself
     private volatile boolean draining;
 
     /**
@@ -36,6 +39,26 @@ final class Streams {
 
     boolean draining() {
         return draining;
+    }
+
+    /** Ends all streams: their clients go on behind what they have, here or elsewhere. */
+    void cut() {
+        synchronized (streaming) {
+            streaming.forEach(Thread::interrupt);
+        }
+    }
+
+    private void enter() {
+        synchronized (streaming) {
+            streaming.add(Thread.currentThread());
+        }
+    }
+
+    /** After it no cut comes. */
+    private void leave() {
+        synchronized (streaming) {
+            streaming.remove(Thread.currentThread());
+        }
     }
 
     /** Tells something into a stream; blocks until its end. */
@@ -58,6 +81,7 @@ final class Streams {
             if (atOnce) {
                 stream.begin();
             }
+            enter();
             try {
                 teller.tell(stream);
                 stream.begin();
@@ -67,6 +91,7 @@ final class Streams {
                 }
                 stream.fail(e);
             } finally {
+                leave();
                 metrics.streamClosed();
             }
         }
