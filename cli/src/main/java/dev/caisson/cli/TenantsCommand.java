@@ -2,10 +2,13 @@ package dev.caisson.cli;
 
 import dev.caisson.client.Query;
 import dev.caisson.client.ServiceClient;
+import dev.caisson.v1.QuotaJson;
 import dev.caisson.v1.TenantJson;
 import dev.caisson.v1.TenantPatch;
 import dev.caisson.v1.TenantRequest;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
@@ -94,12 +97,17 @@ final class TenantsCommand extends Group {
         }
     }
 
-    /** Changes quotas or state of a tenant; quotas are replaced together. */
+    /** Changes quotas or state of a tenant. */
     @Command(
             name = "set",
-            description = "Changes quotas or state of a tenant; quotas are replaced together.",
+            description = "Changes quotas or state of a tenant; what is not named stays.",
             sortOptions = false,
-            footer = {"", "Example:", "  caisson tenants set acme --state suspended"})
+            footer = {
+                "",
+                "Examples:",
+                "  caisson tenants set acme --sandboxes 50 --unset memoryBytes",
+                "  caisson tenants set acme --state suspended"
+            })
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
     static final class Set extends ServerCommand {
         @ArgGroup(validate = false)
@@ -111,13 +119,25 @@ final class TenantsCommand extends Group {
                 description = "whether it may do anything")
         private @Nullable String state;
 
+        @Option(
+                names = "--unset",
+                paramLabel = "QUOTA",
+                split = ",",
+                description = "removes a quota, as 'tenants show' names it, repeatable")
+        private @Nullable List<String> unset;
+
         @Parameters(paramLabel = "ID", description = "id or name")
         private String id;
 
         @Override
         int run(ServiceClient client, Printer printer) {
-            TenantJson now =
-                    client.tenants().patch(id, new TenantPatch(quotas.quotas(), state, null));
+            QuotaJson asked = quotas.quotas();
+            Map<String, @Nullable Long> patch =
+                    asked == null ? new LinkedHashMap<>() : asked.patch();
+            if (unset != null) {
+                unset.forEach(name -> patch.put(name, null));
+            }
+            TenantJson now = client.tenants().patch(id, new TenantPatch(patch, state, null));
             printer.made(now, now.id());
             return 0;
         }

@@ -83,11 +83,15 @@ final class Boxes {
 
     /** Sends the caller to the server that has it. */
     CaissonException elsewhere(String noun, Row row) {
-        String node = String.valueOf(row.node());
+        return elsewhere(noun, row.id(), String.valueOf(row.node()));
+    }
+
+    /** The same for what is at that server. */
+    CaissonException elsewhere(String noun, String id, String node) {
         String address = ledger.read(tx -> tx.meta("address." + node)).orElse("");
         return CaissonException.of(
                         ErrorCode.WRONG_SERVER,
-                        "The " + noun + " " + row.id() + " is on the server " + node + ".")
+                        "The " + noun + " " + id + " is on the server " + node + ".")
                 .withRemedy("Ask that server.")
                 .withDetail("node", node)
                 .withDetail("address", address);

@@ -10,6 +10,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param data folder for output and files that are kept; its parent must exist
  * @param lease how long sandboxes outlive a server that is gone
+ * @param outputRate bytes that the commands of a tenant may write each second, after a burst; 0:
+ *     any number
  * @param logPerExec output kept of an exec beyond what its result captures
  * @param logKept how long output is kept after a sandbox's end
  * @param endedKept how long ended sandboxes, execs and runs are listed
@@ -24,6 +26,7 @@ import org.jspecify.annotations.Nullable;
 public record ControlConfig(
         Path data,
         Duration lease,
+        ByteSize outputRate,
         ByteSize logPerExec,
         Duration logKept,
         Duration endedKept,
@@ -35,11 +38,15 @@ public record ControlConfig(
         WebhookConfig webhooks,
         @Nullable TokenConfig tokens) {
 
-    /** Two minutes of lease, 4 MiB of output, an hour of logs and runs, a day of rows. */
+    /**
+     * Two minutes of lease, 16 MiB of output a second, 4 MiB of it kept, an hour of logs and runs,
+     * a day of rows.
+     */
     public static ControlConfig of(Path data) {
         return new ControlConfig(
                 data,
                 Duration.ofMinutes(2),
+                ByteSize.ofMib(16),
                 ByteSize.ofMib(4),
                 Duration.ofHours(1),
                 Duration.ofDays(1),

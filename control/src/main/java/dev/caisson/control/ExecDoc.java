@@ -39,6 +39,8 @@ final class ExecDoc {
     long outputLimit;
     long outputBytes;
     @Nullable String log; // base64: the whole log, when it is small
+    @Nullable String keeper; // server with the files of the log, when it is not
+    long @Nullable [] written; // by descriptor, also of what is not kept any more
     @Nullable String language; // of a run's code, for hints
 
     static ExecDoc of(Row row) {
@@ -84,6 +86,8 @@ final class ExecDoc {
         copy.outputLimit = outputLimit;
         copy.outputBytes = outputBytes;
         copy.log = log;
+        copy.keeper = keeper;
+        copy.written = written;
         copy.language = language;
         return copy;
     }

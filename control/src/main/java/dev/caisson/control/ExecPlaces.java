@@ -3,14 +3,29 @@ package dev.caisson.control;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.core.Shares;
+import java.time.Duration;
 
 /**
  * How many commands run at once, all tenants together; none of several has more than it leaves
  * free. Thread-safe.
  */
 final class ExecPlaces {
+    /** Of those that begin; what has begun is the machine's work, not the server's. */
+    private static final int TURNS_PER_CPU = 16;
+
+    private static final Duration PATIENCE = Duration.ofSeconds(1);
+
+    /** A sandbox whose own limits make it slow must not hold up the others. */
+    private static final Duration LONGEST = Duration.ofMillis(250);
+
     private final Parts parts;
     private final Shares shares;
+    private final Turns turns =
+            new Turns(
+                    TURNS_PER_CPU * Runtime.getRuntime().availableProcessors(),
+                    PATIENCE,
+                    LONGEST,
+                    System::nanoTime);
 
     ExecPlaces(Parts parts) {
         this.parts = parts;
@@ -50,6 +65,20 @@ final class ExecPlaces {
                 shares.give(tenant, 1);
             }
         }
+    }
+
+    /**
+     * A turn to begin a command.
+     *
+     * @throws CaissonException {@link ErrorCode#NO_CAPACITY} when the server is busy with others
+     */
+    Turns.Turn turn(String tenant) {
+        return turns.take(tenant);
+    }
+
+    /** Turns that were held for too long go to others; a timer calls it. */
+    void tick() {
+        turns.tick();
     }
 
     /** How many are taken. */

@@ -86,46 +86,58 @@ final class Execs implements ExecService {
     }
 
     /** Starts a command of a run, or of nobody. */
-    @SuppressWarnings("FutureReturnValueIgnored") // it never fails
     RunningExec begin(Caller caller, String sandbox, ExecRequest request, @Nullable Origin origin) {
+        Turns.Turn turn = places.turn(caller.tenant());
+        boolean begun = false;
         try (Uses.Use use = uses.of(caller, sandbox)) {
-            Box box = use.box();
-            EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
-            ExecSpec spec = ExecSpecs.spec(request, box, policy);
-            ExecDoc doc = document(caller, box, request, spec);
-            if (origin != null) {
-                doc.run = origin.run();
-                doc.language = origin.language();
+            RunningExec exec = begin(caller, use.box(), request, origin, turn);
+            begun = true;
+            return exec;
+        } finally {
+            if (!begun) {
+                turn.done();
             }
-            RunningExec exec =
-                    new RunningExec(parts, box, doc, log(doc), places.take(caller.tenant()));
-            adopt(exec);
-            Room held = Room.detached();
-            held.owner(doc.tenant);
-            exec.end().whenComplete((last, failure) -> held.close());
-            boolean begun = false;
-            try {
-                // It is kept until somebody has said yes and the program has read it.
-                held.take(request.input() == null ? 0 : 2L * request.input().length());
-                Optional<Approvals.Pending> pending =
-                        parts.approvals()
-                                .exec(
-                                        caller,
-                                        policy,
-                                        doc.subject(),
-                                        new Approvals.Command(
-                                                request, doc.user, origin, spec.env()));
-                if (pending.isPresent()) {
-                    waitForApproval(caller, exec, spec, request, pending.get());
-                } else {
-                    launch(caller, exec, spec, request);
-                }
-                begun = true;
-                return exec;
-            } finally {
-                if (!begun) {
-                    exec.abandon();
-                }
+        }
+    }
+
+    @SuppressWarnings("FutureReturnValueIgnored") // it never fails
+    private RunningExec begin(
+            Caller caller, Box box, ExecRequest request, @Nullable Origin origin, Turns.Turn turn) {
+        EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
+        ExecSpec spec = ExecSpecs.spec(request, box, policy);
+        ExecDoc doc = document(caller, box, request, spec);
+        if (origin != null) {
+            doc.run = origin.run();
+            doc.language = origin.language();
+        }
+        RunningExec exec = new RunningExec(parts, box, doc, log(doc), places.take(caller.tenant()));
+        exec.turn(turn);
+        adopt(exec);
+        Room held = Room.detached();
+        held.owner(doc.tenant);
+        exec.end().whenComplete((last, failure) -> held.close());
+        boolean begun = false;
+        try {
+            // It is kept until somebody has said yes and the program has read it.
+            held.take(request.input() == null ? 0 : 2L * request.input().length());
+            Optional<Approvals.Pending> pending =
+                    parts.approvals()
+                            .exec(
+                                    caller,
+                                    policy,
+                                    doc.subject(),
+                                    new Approvals.Command(request, doc.user, origin, spec.env()));
+            if (pending.isPresent()) {
+                waitForApproval(caller, exec, spec, request, pending.get());
+                turn.done();
+            } else {
+                launch(caller, exec, spec, request);
+            }
+            begun = true;
+            return exec;
+        } finally {
+            if (!begun) {
+                exec.abandon();
             }
         }
     }
@@ -324,17 +336,16 @@ final class Execs implements ExecService {
         return Forms.with(doc.result, output.get(0), output.get(1));
     }
 
+    /** The log of one that is over; refused when another server keeps it. */
     private OutputLog logOf(ExecDoc doc) {
         if (doc.log != null) {
             return OutputLog.of(folder(doc.sandbox), doc.id, Base64.getDecoder().decode(doc.log));
         }
-        OutputLog log =
-                OutputLog.recover(
-                        folder(doc.sandbox),
-                        doc.id,
-                        Captures.headBytes(doc.outputLimit),
-                        parts.config().logPerExec().bytes());
-        log.complete();
+        if (doc.keeper != null && !doc.keeper.equals(parts.node())) {
+            throw parts.boxes().elsewhere("output of the exec", doc.id, doc.keeper);
+        }
+        OutputLog log = recovered(doc);
+        log.complete(doc.written);
         return log;
     }
 
@@ -566,9 +577,9 @@ final class Execs implements ExecService {
         return running.size();
     }
 
-    /** How many places are taken. */
-    int places() {
-        return places.taken();
+    /** Where commands run. */
+    ExecPlaces places() {
+        return places;
     }
 
     /** The log of an exec that is found again. */

@@ -137,6 +137,20 @@ public final class Forms {
                 info.target().orElse(null));
     }
 
+    /** Labels after a merge patch. */
+    static Map<String, String> merged(
+            Map<String, String> now, Map<String, @Nullable String> patch) {
+        Map<String, String> labels = new LinkedHashMap<>(now);
+        patch.forEach((key, value) -> {
+            if (value == null) {
+                labels.remove(key);
+            } else {
+                labels.put(key, value);
+            }
+        });
+        return labels;
+    }
+
     static Map<String, Object> data(Usage usage) {
         UsageJson form = usage(usage);
         Map<String, Object> data = new LinkedHashMap<>();

@@ -46,6 +46,7 @@ final class Housekeeping {
         every(Math.max(1, parts.config().lease().toSeconds() / 3), "leases", this::renew);
         every(Meter.INTERVAL.toSeconds(), "meter", this::meter);
         every(MINUTE, "forget", this::forget);
+        every(MINUTE, "pace", parts.pace()::sweep);
     }
 
     /** On a virtual thread, never twice at once, and never ended by a failure. */

@@ -163,6 +163,19 @@ final class OutputLog {
         offsets[fd] = Math.max(offsets[fd], offset);
     }
 
+    /** Nothing more comes, and so much was written, whatever of it is kept. */
+    void complete(long @Nullable [] written) {
+        lock.lock();
+        try {
+            for (int fd = 0; written != null && fd < offsets.length; fd++) {
+                reach(fd, written[fd]);
+            }
+            complete();
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Up to where it is kept: an adopted exec goes on behind this. */
     Position position(long stdinReceived) {
         lock.lock();

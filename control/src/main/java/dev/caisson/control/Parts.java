@@ -26,6 +26,7 @@ record Parts(
         KeptDisks disks,
         Approvals approvals,
         Meter meter,
+        OutputPace pace,
         Boxes boxes,
         ScheduledExecutorService timers) {
     private static final Logger LOG = LoggerFactory.getLogger(Parts.class);

@@ -504,10 +504,16 @@ final class Pools implements PoolService {
         return pools.values().stream()
                 .filter(pool -> named(pool, caller, idOrName))
                 .findFirst()
-                .orElseThrow(() ->
-                        CaissonException.of(
-                                ErrorCode.NOT_FOUND,
-                                "There is no pool '" + Boxes.shown(idOrName) + "'."));
+                .orElseThrow(() -> elsewhere(caller, idOrName));
+    }
+
+    /** Of another server, or of none. */
+    private CaissonException elsewhere(Caller caller, String idOrName) {
+        return parts.ledger()
+                .read(tx -> Rows.find(tx, Kind.POOL, caller.tenant(), idOrName))
+                .filter(row -> !parts.boxes().here(row))
+                .map(row -> parts.boxes().elsewhere("pool", row))
+                .orElseGet(() -> Rows.missing(Kind.POOL, Boxes.shown(idOrName)));
     }
 
     @Override

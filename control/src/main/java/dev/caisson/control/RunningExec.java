@@ -37,6 +37,7 @@ import org.slf4j.LoggerFactory;
 final class RunningExec implements ExecSink {
     private static final Logger LOG = LoggerFactory.getLogger(RunningExec.class);
     private static final long RETRY_MILLIS = 500;
+    private static final long REST_NANOS = 100_000_000;
 
     final String id;
     final OutputLog log;
@@ -57,6 +58,7 @@ final class RunningExec implements ExecSink {
     private final ReentrantLock input = new ReentrantLock();
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean outputDenied;
+    private volatile Turns.@Nullable Turn turn;
 
     /**
      * An exec whose row is written or on its way.
@@ -71,6 +73,19 @@ final class RunningExec implements ExecSink {
         this.log = log;
         this.place = place;
         this.start = new ExecStart(parts, id, end);
+    }
+
+    /** What it holds until it has begun. */
+    void turn(Turns.Turn given) {
+        turn = given;
+    }
+
+    private void begun() {
+        Turns.Turn held = turn;
+        if (held != null) {
+            held.done();
+            turn = null;
+        }
     }
 
     /** Its way to the store. */
@@ -199,6 +214,7 @@ final class RunningExec implements ExecSink {
 
     @Override
     public void started(long seq, long pid) {
+        begun();
         change(exec -> {
             exec.pid = pid;
             exec.state = ExecDoc.RUNNING;
@@ -216,6 +232,21 @@ final class RunningExec implements ExecSink {
                 outputDenied = true;
                 running.kill();
             }
+        }
+        rest(parts.pace().wrote(box.tenant, size));
+    }
+
+    /** Meanwhile nothing more is taken, and the program waits once the agent has no room. */
+    private void rest(long nanos) {
+        long end = System.nanoTime() + nanos;
+        long left = nanos;
+        try {
+            while (left > 0 && !box.over.isDone()) {
+                TimeUnit.NANOSECONDS.sleep(Math.min(left, REST_NANOS));
+                left = end - System.nanoTime();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -323,7 +354,9 @@ final class RunningExec implements ExecSink {
                     last.state = ExecDoc.ENDED;
                     last.result = form;
                     last.outputBytes = totals[0] + totals[1] + totals[2];
+                    last.written = totals;
                     last.log = small == null ? null : Base64.getEncoder().encodeToString(small);
+                    last.keeper = small == null ? parts.node() : null;
                 },
                 EventType.EXEC_ENDED,
                 result.reason().value(),

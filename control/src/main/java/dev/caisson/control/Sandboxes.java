@@ -259,15 +259,7 @@ final class Sandboxes implements SandboxService {
     private static void apply(SandboxDoc doc, SandboxPatch patch) {
         Map<String, @Nullable String> changed = patch.labels();
         if (changed != null) {
-            Map<String, String> labels = new LinkedHashMap<>(doc.labels);
-            changed.forEach((key, value) -> {
-                if (value == null) {
-                    labels.remove(key);
-                } else {
-                    labels.put(key, value);
-                }
-            });
-            doc.labels = Orders.labels(labels);
+            doc.labels = Orders.labels(Forms.merged(doc.labels, changed));
         }
         if (patch.idleTimeoutMillis() != null) {
             doc.idleTimeoutMillis =

@@ -33,6 +33,7 @@ public final class Service implements Control {
     private static final Duration OTHERS_SEE_IT = Duration.ofSeconds(2);
     private static final long HOUR = 3600;
     private static final long ORPHANS_SECONDS = 10;
+    private static final long TICK_MILLIS = 100;
     private static final List<String> FEATURES =
             List.of(
                     "runs",
@@ -96,6 +97,7 @@ public final class Service implements Control {
                         new KeptDisks(quotas),
                         new Approvals(ledger, cursors),
                         meter,
+                        new OutputPace(config.outputRate(), System::nanoTime),
                         new Boxes(ledger),
                         timers);
         String bootId = bootId();
@@ -166,6 +168,9 @@ public final class Service implements Control {
         Housekeeping housekeeping =
                 new Housekeeping(parts, runs, (box, reason) -> lives.end(box, reason, null));
         housekeeping.start();
+        parts.timers()
+                .scheduleWithFixedDelay(
+                        execs.places()::tick, TICK_MILLIS, TICK_MILLIS, TimeUnit.MILLISECONDS);
         housekeeping.every(
                 HOUR,
                 "purge",
@@ -477,7 +482,7 @@ public final class Service implements Control {
                 "execs",
                 execs.count(),
                 "places",
-                execs.places(),
+                execs.places().taken(),
                 "runs",
                 runs.count(),
                 "tunnels",

@@ -129,8 +129,16 @@ final class Snapshots implements SnapshotService {
         return doc;
     }
 
-    /** One that may be started from. */
+    /** One that may be started from: its disk is at this server. */
     SnapshotDoc ready(Caller caller, String idOrName) {
+        Row row = row(caller, idOrName);
+        if (!parts.boxes().here(row)) {
+            throw parts.boxes().elsewhere("snapshot", row);
+        }
+        return SnapshotDoc.of(row);
+    }
+
+    private Row row(Caller caller, String idOrName) {
         Optional<Row> row =
                 parts.ledger()
                         .read(tx ->
@@ -139,7 +147,6 @@ final class Snapshots implements SnapshotService {
                                         : tx.named(Kind.SNAPSHOT, caller.tenant(), idOrName));
         return row.filter(found -> found.tenant().equals(caller.tenant()))
                 .filter(found -> found.state().equals(SnapshotDoc.READY))
-                .map(SnapshotDoc::of)
                 .orElseThrow(() ->
                         CaissonException.of(
                                 ErrorCode.NOT_FOUND,
@@ -149,7 +156,7 @@ final class Snapshots implements SnapshotService {
     @Override
     public SnapshotJson find(Caller caller, String id) {
         Access.require(caller, "snapshots:read");
-        return ready(caller, id).form();
+        return SnapshotDoc.of(row(caller, id)).form();
     }
 
     @Override

@@ -145,11 +145,8 @@ final class Tenants implements TenantService {
     @Override
     public TenantJson patch(Caller caller, String id, TenantPatch patch, @Nullable Long version) {
         Access.require(caller, "tenants:write");
-        QuotaRules.check(patch.quotas());
+        QuotaRules.merged(QuotaJson.NONE, patch.quotas());
         checkState(patch.state());
-        if (patch.labels() != null) {
-            PolicyRules.checkLabels(patch.labels());
-        }
         boolean service = directory.runsService(caller);
         Row seen = ledger.read(tx -> visible(tx, caller, id, service));
         requireService(caller);
@@ -179,15 +176,14 @@ final class Tenants implements TenantService {
             throw CaissonException.of(
                     ErrorCode.INVALID_STATE, "The tenant " + row.name() + " is being deleted.");
         }
-        QuotaJson quotas = patch.quotas();
         String state = patch.state() == null ? row.state() : patch.state();
-        Directory.Doc doc =
-                quotas == null
-                        ? Json.read(row.body(), Directory.Doc.class)
-                        : new Directory.Doc(quotas);
+        QuotaJson quotas = Json.read(row.body(), Directory.Doc.class).quotas();
+        Directory.Doc doc = new Directory.Doc(QuotaRules.merged(quotas, patch.quotas()));
         Row next = Rows.with(row, state, row.due(), doc);
         if (patch.labels() != null) {
-            next = Rows.withLabels(next, patch.labels());
+            Map<String, String> labels = Forms.merged(row.labels(), patch.labels());
+            PolicyRules.checkLabels(labels);
+            next = Rows.withLabels(next, labels);
         }
         event(tx, caller, EventType.TENANT_CHANGED, row, next.state());
         return tx.update(Kind.TENANT, next);

@@ -110,8 +110,17 @@ final class Volumes implements VolumeService {
         return asked.stream()
                 .map(form ->
                         new VolumeMount(
-                                row(caller, form.volume()).id(), form.path(), form.readOnly()))
+                                mine(caller, form.volume()).id(), form.path(), form.readOnly()))
                 .toList();
+    }
+
+    /** One whose disk is at this server. */
+    private Row mine(Caller caller, String idOrName) {
+        Row row = row(caller, idOrName);
+        if (!parts.boxes().here(row)) {
+            throw parts.boxes().elsewhere("volume", row);
+        }
+        return row;
     }
 
     private Row row(Caller caller, String idOrName) {
@@ -152,7 +161,11 @@ final class Volumes implements VolumeService {
     @Override
     public VolumeJson find(Caller caller, String id) {
         Access.require(caller, "volumes:read");
-        VolumeDoc doc = VolumeDoc.of(row(caller, id));
+        Row row = row(caller, id);
+        VolumeDoc doc = VolumeDoc.of(row);
+        if (!parts.boxes().here(row)) {
+            return form(doc, 0, List.of()); // what it holds, only its server sees
+        }
         long allocated =
                 engine().volumes().stream()
                         .filter(disk -> disk.id().equals(doc.id))
@@ -185,7 +198,7 @@ final class Volumes implements VolumeService {
     @Override
     public void delete(Caller caller, String id) {
         Access.require(caller, "volumes:write");
-        Row row = row(caller, id);
+        Row row = mine(caller, id);
         List<String> users = users(row.id());
         if (!users.isEmpty()) {
             throw CaissonException.of(

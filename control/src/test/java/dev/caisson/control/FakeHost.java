@@ -76,6 +76,7 @@ final class FakeHost implements AutoCloseable {
                 new ControlConfig(
                         data,
                         Duration.ofMinutes(2),
+                        ByteSize.of(0),
                         ByteSize.ofMib(1),
                         Duration.ofHours(1),
                         Duration.ofDays(1),

@@ -218,8 +218,7 @@ final class QuotasTest {
         quotas.group(engine, tenant);
         assertThat(engine.told()).hasSize(1);
         assertThat(engine.told().getFirst()).contains("1.5").contains(tenant);
-        fixture.tenants.patch(
-                admin, tenant, new TenantPatch(quota(Map.of("pids", 9L)), null, null), null);
+        fixture.tenants.patch(admin, tenant, new TenantPatch(Map.of("pids", 9L), null, null), null);
         assertThat(engine.told()).hasSize(2);
         quotas.group(engine, tenant);
         assertThat(engine.told()).hasSize(2);

@@ -164,11 +164,7 @@ final class RecoveryTest {
                 .patch(
                         host.admin,
                         caller.tenant(),
-                        new dev.caisson.v1.TenantPatch(
-                                new QuotaJson(
-                                        null, null, null, null, null, null, 1L, null, null, null),
-                                null,
-                                null),
+                        new dev.caisson.v1.TenantPatch(java.util.Map.of("execs", 1L), null, null),
                         null);
         restart();
         assertThat(host.doc(own).state).isEqualTo("running");

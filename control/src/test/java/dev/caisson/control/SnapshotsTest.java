@@ -55,7 +55,7 @@ final class SnapshotsTest {
                 .patch(
                         host.admin,
                         tight.tenant(),
-                        new TenantPatch(disks(disk + 12_345), null, null),
+                        new TenantPatch(disks(disk + 12_345).patch(), null, null),
                         null);
         assertThat(host.service.snapshots().create(tight, made.id(), named).bytes())
                 .isEqualTo(12_345);

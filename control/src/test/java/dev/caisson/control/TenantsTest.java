@@ -16,8 +16,10 @@ import dev.caisson.v1.TenantRequest;
 import dev.caisson.v1.UsageRow;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 final class TenantsTest {
@@ -68,15 +70,53 @@ final class TenantsTest {
     }
 
     @Test
-    void patchReplacesWhatItNamesOnItsVersion() {
+    void patchChangesWhatItNamesOnItsVersion() {
         TenantJson made =
                 tenants.create(admin, new TenantRequest("a", quota(1), null, Map.of("k", "v")));
         TenantJson next =
-                tenants.patch(admin, made.id(), new TenantPatch(quota(2), null, null), 1L);
+                tenants.patch(admin, made.id(), new TenantPatch(quota(2).patch(), null, null), 1L);
         assertThat(next.quotas().sandboxes()).isEqualTo(2);
         assertThat(next.labels()).containsEntry("k", "v");
         assertThat(next.version()).isEqualTo(2);
         refused(ErrorCode.PRECONDITION_FAILED, () -> tenants.patch(admin, made.id(), SUSPEND, 1L));
+    }
+
+    /** One that names a single quota must not lift all others. */
+    @Test
+    void aPatchLeavesTheQuotasAndLabelsThatItDoesNotName() {
+        TenantJson made =
+                tenants.create(
+                        admin,
+                        new TenantRequest("a", quota(1), null, Map.of("k", "v", "gone", "x")));
+        Map<String, @Nullable Long> more = new HashMap<>();
+        more.put("memoryBytes", 5L);
+        more.put("weight", 7L);
+        Map<String, @Nullable String> labels = new HashMap<>();
+        labels.put("gone", null);
+        labels.put("new", "y");
+        TenantJson next =
+                tenants.patch(admin, made.id(), new TenantPatch(more, null, labels), null);
+        assertThat(next.quotas().patch())
+                .isEqualTo(Map.of("sandboxes", 1L, "memoryBytes", 5L, "weight", 7L));
+        assertThat(next.labels()).isEqualTo(Map.of("k", "v", "new", "y"));
+
+        Map<String, @Nullable Long> less = new HashMap<>();
+        less.put("sandboxes", null);
+        TenantJson last = tenants.patch(admin, made.id(), new TenantPatch(less, null, null), null);
+        assertThat(last.quotas().patch()).isEqualTo(Map.of("memoryBytes", 5L, "weight", 7L));
+
+        for (Map<String, @Nullable Long> wrong :
+                List.of(
+                        Map.<String, @Nullable Long>of("sandboxen", 1L),
+                        Map.<String, @Nullable Long>of("sandboxes", -1L),
+                        Map.<String, @Nullable Long>of("weight", 5000L))) {
+            refused(
+                    ErrorCode.INVALID,
+                    () ->
+                            tenants.patch(
+                                    admin, made.id(), new TenantPatch(wrong, null, null), null));
+        }
+        assertThat(tenants.find(admin, made.id()).quotas()).isEqualTo(last.quotas());
     }
 
     @Test

@@ -66,6 +66,7 @@ final class Wiring {
         return new ControlConfig(
                 data(),
                 settings.time(Setting.SANDBOX_LEASE),
+                settings.size(Setting.OUTPUT_RATE),
                 settings.size(Setting.OUTPUT_KEPT),
                 settings.time(Setting.OUTPUT_KEPT_FOR),
                 settings.time(Setting.SANDBOX_ENDED_KEPT),

@@ -91,11 +91,17 @@ final class Failures {
     private static Refusal retryAfter(Refusal refusal) {
         boolean conflict = refusal.error().code() == ErrorCode.CONFLICT;
         if (refusal.status() == 429 || refusal.status() == 503 || conflict) {
-            String seconds =
-                    refusal.error().details().getOrDefault("retryAfterSeconds", RETRY_SECONDS);
-            refusal.with("Retry-After", seconds.matches("[0-9]{1,6}") ? seconds : RETRY_SECONDS);
+            refusal.with("Retry-After", seconds(refusal.error().details().get("retryAfterMillis")));
         }
         return refusal;
+    }
+
+    /** Whole seconds, at least one, that a client is to wait. */
+    private static String seconds(@Nullable String millis) {
+        if (millis == null || !millis.matches("[0-9]{1,12}")) {
+            return RETRY_SECONDS;
+        }
+        return Long.toString(Math.max(1, Math.ceilDiv(Long.parseLong(millis), 1000)));
     }
 
     /** The error object of a request. */

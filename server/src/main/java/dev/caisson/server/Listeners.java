@@ -77,6 +77,8 @@ final class Listeners {
         configuration.setSendServerVersion(false);
         configuration.setSendDateHeader(true);
         configuration.setRequestHeaderSize(HEAD_BYTES);
+        // A connection's cache of fields takes 96 KiB: those of 4,000 clients fill the heap.
+        configuration.setHeaderCacheSize(0);
         configuration.setHttpCompliance(HttpCompliance.RFC9110);
         configuration.setUriCompliance(UriCompliance.DEFAULT);
         if (secure) {

@@ -75,6 +75,12 @@ class IdempotencyTest {
         HttpResponse<String> failed = post("/v1/webhooks", "again", "{\"url\":\"https://x\"}");
         assertThat(failed.statusCode()).isEqualTo(429);
         assertThat(failed.headers().firstValue("Retry-After")).contains("1");
+        SERVER.control.failures.put(
+                "WebhookService.create",
+                CaissonException.of(ErrorCode.QUOTA_EXCEEDED, "Not within this hour.")
+                        .withDetail("retryAfterMillis", "1800001"));
+        HttpResponse<String> later = post("/v1/webhooks", "again", "{\"url\":\"https://x\"}");
+        assertThat(later.headers().firstValue("Retry-After")).contains("1801");
         SERVER.control.failures.remove("WebhookService.create");
         assertThat(post("/v1/webhooks", "again", "{\"url\":\"https://x\"}").statusCode())
                 .isEqualTo(201);

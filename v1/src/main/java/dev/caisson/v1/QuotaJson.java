@@ -1,5 +1,7 @@
 package dev.caisson.v1;
 
+import java.util.LinkedHashMap;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,4 +32,26 @@ public record QuotaJson(
     /** None. */
     public static final QuotaJson NONE =
             new QuotaJson(null, null, null, null, null, null, null, null, null, null);
+
+    /** Those that are there, by name: a patch that sets them and leaves all others. */
+    public Map<String, @Nullable Long> patch() {
+        Map<String, @Nullable Long> patch = new LinkedHashMap<>();
+        put(patch, "sandboxes", sandboxes);
+        put(patch, "createsPerMinute", createsPerMinute);
+        put(patch, "cpuSecondsPerHour", cpuSecondsPerHour);
+        put(patch, "memoryBytes", memoryBytes);
+        put(patch, "diskBytes", diskBytes);
+        put(patch, "outputBytesPerHour", outputBytesPerHour);
+        put(patch, "execs", execs);
+        put(patch, "pids", pids);
+        put(patch, "cpuMillis", cpuMillis);
+        put(patch, "weight", weight == null ? null : Long.valueOf(weight));
+        return patch;
+    }
+
+    private static void put(Map<String, @Nullable Long> patch, String name, @Nullable Long value) {
+        if (value != null) {
+            patch.put(name, value);
+        }
+    }
 }

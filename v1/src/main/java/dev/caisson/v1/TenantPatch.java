@@ -4,11 +4,13 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A merge patch of a tenant.
+ * A merge patch of a tenant; absent means unchanged.
  *
- * @param quotas replaces
+ * @param quotas by the names of {@link QuotaJson}; null removes one
  * @param state {@code active} or {@code suspended}
- * @param labels replaces
+ * @param labels null removes one
  */
 public record TenantPatch(
-        @Nullable QuotaJson quotas, @Nullable String state, @Nullable Map<String, String> labels) {}
+        @Nullable Map<String, @Nullable Long> quotas,
+        @Nullable String state,
+        @Nullable Map<String, @Nullable String> labels) {}
