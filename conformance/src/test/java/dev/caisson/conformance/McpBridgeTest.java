@@ -28,6 +28,10 @@ class McpBridgeTest extends ServiceFixture {
     private BufferedReader output;
 
     private void begin(String key) throws IOException {
+        begin(key, "");
+    }
+
+    private void begin(String key, String tenant) throws IOException {
         ProcessBuilder builder =
                 new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -38,6 +42,9 @@ class McpBridgeTest extends ServiceFixture {
                         "mcp");
         builder.environment().put("CAISSON_URL", service.url().toString());
         builder.environment().put("CAISSON_API_KEY", key);
+        if (!tenant.isEmpty()) {
+            builder.environment().put("CAISSON_TENANT", tenant);
+        }
         process = builder.redirectError(ProcessBuilder.Redirect.DISCARD).start();
         input = process.outputWriter(StandardCharsets.UTF_8);
         output = process.inputReader(StandardCharsets.UTF_8);
@@ -145,6 +152,34 @@ class McpBridgeTest extends ServiceFixture {
         assertThat(process.exitValue()).isZero();
         assertThat(api.get("/v1/sandboxes/" + sandbox).ok().path("state").asString())
                 .isEqualTo("ended");
+    }
+
+    @Test
+    @DisplayName("an operator's session is in the tenant that is named, and in no other")
+    void actsInTheTenantThatIsNamed() throws Exception {
+        String tenant = name();
+        api.post("/v1/tenants", Map.of("name", tenant)).ok(201);
+        api.with("Caisson-Tenant", tenant)
+                .put("/v1/policies/default", Map.of("allowDegraded", true))
+                .ok();
+        begin(service.adminKey(), tenant);
+        greet(Map.of());
+        call(2, "create_sandbox", Map.of());
+        String sandbox = next().path("result").path("structuredContent").path("id").asString();
+        assertThat(
+                        api.with("Caisson-Tenant", tenant)
+                                .get("/v1/sandboxes/" + sandbox)
+                                .ok()
+                                .path("state")
+                                .asString())
+                .isEqualTo("running");
+        assertThat(api.get("/v1/sandboxes/" + sandbox).status()).isEqualTo(404); // not at home
+        input.close();
+        assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+        begin(service.adminKey(), "no-such-tenant");
+        request(1, "initialize", Map.of("protocolVersion", "2025-11-25"));
+        assertThat(next().path("error").path("message").asString()).contains("no-such-tenant");
+        api.delete("/v1/tenants/" + tenant).ok();
     }
 
     @Test

@@ -5,8 +5,8 @@ import dev.caisson.control.Caller;
 import dev.caisson.control.Control;
 import org.jspecify.annotations.Nullable;
 
-/** Lets in whoever has a key of the service. */
-public final class ControlGate implements Gate {
+/** What callers of the service get. */
+public final class ControlGate {
     private final Control control;
     private final @Nullable String approverKey;
 
@@ -21,10 +21,9 @@ public final class ControlGate implements Gate {
         this.approverKey = approverKey;
     }
 
-    @Override
-    public Access open(String bearer) {
-        Caller caller = control.authenticate(bearer);
-        return new Access(caller.tenant() + "/" + caller.keyId(), () -> backend(caller));
+    /** What a caller gets, who was authenticated and may act for another tenant. */
+    public Gate.Access open(Caller caller) {
+        return new Gate.Access(caller.tenant() + "/" + caller.keyId(), () -> backend(caller));
     }
 
     /**

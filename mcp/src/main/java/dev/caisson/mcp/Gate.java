@@ -3,16 +3,15 @@ package dev.caisson.mcp;
 import dev.caisson.api.CaissonException;
 import java.util.function.Supplier;
 
-/** Lets credentials in. */
+/** Lets in whoever sent a request. */
 @FunctionalInterface
 public interface Gate {
     /**
-     * Who presents this bearer token; asked with each request, so that a key that was revoked ends
-     * at once.
+     * Who it is; asked with each request, so that a key that was revoked ends at once.
      *
      * @throws CaissonException {@link dev.caisson.api.ErrorCode#UNAUTHENTICATED}
      */
-    Access open(String bearer);
+    Access open();
 
     /**
      * What a credential gets.

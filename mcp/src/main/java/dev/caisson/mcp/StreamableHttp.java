@@ -29,13 +29,11 @@ public final class StreamableHttp implements AutoCloseable {
     private static final String SESSION = "Mcp-Session-Id";
 
     private final HttpSettings settings;
-    private final Gate gate;
     private final HttpSessions sessions;
 
-    /** Serves those whom the gate lets in. */
-    public StreamableHttp(HttpSettings settings, Gate gate) {
+    /** No session yet. */
+    public StreamableHttp(HttpSettings settings) {
         this.settings = settings;
-        this.gate = gate;
         this.sessions = new HttpSessions(settings);
     }
 
@@ -43,9 +41,10 @@ public final class StreamableHttp implements AutoCloseable {
      * Handles a request; blocks while a short answer is made, and never throws for a client's
      * mistake.
      *
+     * @param gate lets its sender in
      * @throws IOException when the body breaks
      */
-    public HttpAnswer handle(HttpRequest request) throws IOException {
+    public HttpAnswer handle(HttpRequest request, Gate gate) throws IOException {
         try {
             String origin = request.header().apply("Origin");
             if (origin != null && !settings.origins().contains(origin)) {
@@ -53,7 +52,7 @@ public final class StreamableHttp implements AutoCloseable {
                                 ErrorCode.POLICY_DENIED, "Web pages of this origin are not let in.")
                         .withRemedy("Add it to the origins of the MCP settings.");
             }
-            Gate.Access access = gate.open(bearer(request));
+            Gate.Access access = gate.open();
             version(request);
             return switch (request.method()) {
                 case "POST" -> post(request, access);
@@ -64,15 +63,6 @@ public final class StreamableHttp implements AutoCloseable {
         } catch (CaissonException e) {
             return refuse(e);
         }
-    }
-
-    private static String bearer(HttpRequest request) {
-        String header = request.header().apply("Authorization");
-        if (header == null || !header.regionMatches(true, 0, "Bearer ", 0, 7)) {
-            throw CaissonException.of(ErrorCode.UNAUTHENTICATED, "There is no bearer key.")
-                    .withRemedy("Send the header Authorization: Bearer with a key.");
-        }
-        return header.substring(7).strip();
     }
 
     private static void version(HttpRequest request) {

@@ -9,6 +9,7 @@ import dev.caisson.control.Caller;
 import dev.caisson.control.Control;
 import dev.caisson.control.Role;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
@@ -38,19 +39,29 @@ class ControlGateTest {
         return new Caller(tenant, key, "somebody", role, Set.of(), null, false, Map.of(), null);
     }
 
+    private static Gate.Access open(ControlGate gate, String key) {
+        return gate.open(Objects.requireNonNull(KEYS.get(key)));
+    }
+
+    /** The approver's key was revoked: no session is made, rather than one that nobody watches. */
+    @Test
+    void makesNoSessionWithAnApproverThatIsNone() {
+        Gate.Access access = open(new ControlGate(control, "wrong"), "agent");
+        assertThatThrownBy(() -> access.backend().get()).isInstanceOf(CaissonException.class);
+    }
+
     @Test
     void bindsSessionsToTenantAndKey() {
-        Gate gate = new ControlGate(control, null);
-        assertThat(gate.open("agent").owner()).isEqualTo("a/key1");
-        assertThat(gate.open("agent").backend().get().decides()).isFalse();
-        assertThatThrownBy(() -> gate.open("wrong")).isInstanceOf(CaissonException.class);
+        ControlGate gate = new ControlGate(control, null);
+        assertThat(open(gate, "agent").owner()).isEqualTo("a/key1");
+        assertThat(open(gate, "agent").backend().get().decides()).isFalse();
     }
 
     @Test
     void givesTheApproverToOtherKeysOfItsTenantOnly() {
-        Gate gate = new ControlGate(control, "boss");
-        assertThat(gate.open("agent").backend().get().decides()).isTrue();
-        assertThat(gate.open("other").backend().get().decides()).isFalse();
-        assertThat(gate.open("boss").backend().get().decides()).isFalse();
+        ControlGate gate = new ControlGate(control, "boss");
+        assertThat(open(gate, "agent").backend().get().decides()).isTrue();
+        assertThat(open(gate, "other").backend().get().decides()).isFalse();
+        assertThat(open(gate, "boss").backend().get().decides()).isFalse();
     }
 }

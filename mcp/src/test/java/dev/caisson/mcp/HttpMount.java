@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executors;
+import org.jspecify.annotations.Nullable;
 
 /** The transport on a real server, with two keys: one and two. */
 final class HttpMount implements AutoCloseable {
@@ -27,14 +28,16 @@ final class HttpMount implements AutoCloseable {
     volatile int breakAfter = Integer.MAX_VALUE;
 
     HttpMount(HttpSettings settings) throws IOException {
-        mcp = new StreamableHttp(settings, this::open);
+        mcp = new StreamableHttp(settings);
         server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         server.setExecutor(Executors.newVirtualThreadPerTaskExecutor());
         server.createContext("/mcp", this::handle);
         server.start();
     }
 
-    private Gate.Access open(String bearer) {
+    /** For a request with that header. */
+    Gate.Access open(@Nullable String authorization) {
+        String bearer = String.valueOf(authorization).replaceFirst("(?i)^bearer +", "");
         if (!List.of("one", "two").contains(bearer) || revoked.containsKey(bearer)) {
             throw CaissonException.of(ErrorCode.UNAUTHENTICATED, "No such key.");
         }
@@ -63,7 +66,8 @@ final class HttpMount implements AutoCloseable {
                             new HttpRequest(
                                     exchange.getRequestMethod(),
                                     name -> exchange.getRequestHeaders().getFirst(name),
-                                    exchange.getRequestBody()));
+                                    exchange.getRequestBody()),
+                            () -> open(exchange.getRequestHeaders().getFirst("Authorization")));
             answer.headers().forEach(exchange.getResponseHeaders()::set);
             switch (answer) {
                 case HttpAnswer.Whole whole -> {

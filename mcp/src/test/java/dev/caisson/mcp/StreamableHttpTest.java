@@ -222,7 +222,8 @@ class StreamableHttpTest {
         return mount.mcp
                 .handle(
                         new dev.caisson.mcp.HttpRequest(
-                                "POST", headers::get, new ByteArrayInputStream(body)))
+                                "POST", headers::get, new ByteArrayInputStream(body)),
+                        () -> mount.open(headers.get("Authorization")))
                 .status();
     }
 

@@ -18,6 +18,7 @@ final class McpMount implements AutoCloseable {
     private static final String PATH = "/mcp";
 
     private final StreamableHttp mcp;
+    private final ControlGate gate;
 
     /**
      * The mount.
@@ -25,10 +26,8 @@ final class McpMount implements AutoCloseable {
      * @param approverKey decides for users of sessions of its tenant; null: nobody does
      */
     McpMount(Control control, Set<String> origins, @Nullable String approverKey) {
-        mcp =
-                new StreamableHttp(
-                        HttpSettings.defaults().withOrigins(origins),
-                        new ControlGate(control, approverKey));
+        mcp = new StreamableHttp(HttpSettings.defaults().withOrigins(origins));
+        gate = new ControlGate(control, approverKey);
     }
 
     Mount mount() {
@@ -41,7 +40,9 @@ final class McpMount implements AutoCloseable {
             return;
         }
         HttpAnswer answer =
-                mcp.handle(new HttpRequest(visit.method(), visit::header, visit.body()));
+                mcp.handle(
+                        new HttpRequest(visit.method(), visit::header, visit.body()),
+                        () -> gate.open(visit.caller()));
         switch (answer) {
             case HttpAnswer.Whole whole ->
                     visit.answer(whole.status(), whole.headers(), whole.body());

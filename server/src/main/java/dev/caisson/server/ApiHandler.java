@@ -125,7 +125,7 @@ final class ApiHandler extends Handler.Abstract {
         gate.checkOrigin(exchange.request);
         refuseWhileFull(mounted.route());
         String path = "/" + String.join("/", segments);
-        mounted.mount().handler().handle(new MountVisit(exchange, path));
+        mounted.mount().handler().handle(new MountVisit(exchange, path, gate));
         return new Answer.Sent();
     }
 

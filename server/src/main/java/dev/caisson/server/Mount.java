@@ -1,5 +1,6 @@
 package dev.caisson.server;
 
+import dev.caisson.control.Caller;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -8,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Something else that answers at a path of its own and beneath it. Host and origin were checked
- * before; who asks, it finds out by itself.
+ * before; who asks, it finds out when it wants to know.
  *
  * @param path of one segment, such as {@code /mcp}
  * @param handler is given each request on a virtual thread of its own
@@ -42,6 +43,14 @@ public record Mount(String path, Handler handler) {
 
         /** The first value of a header, whatever the case of its name; null: absent. */
         @Nullable String header(String name);
+
+        /**
+         * Who asks, as with every other route: by key or token, for the tenant that is named, with
+         * what is claimed.
+         *
+         * @throws RuntimeException when nobody may ask so; left alone, it becomes the answer
+         */
+        Caller caller();
 
         /** The body; one that comes too slowly breaks. */
         InputStream body();

@@ -1,5 +1,6 @@
 package dev.caisson.server;
 
+import dev.caisson.control.Caller;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -10,10 +11,12 @@ import org.jspecify.annotations.Nullable;
 final class MountVisit implements Mount.Visit {
     private final Exchange exchange;
     private final String path;
+    private final Gate gate;
 
-    MountVisit(Exchange exchange, String path) {
+    MountVisit(Exchange exchange, String path, Gate gate) {
         this.exchange = exchange;
         this.path = path;
+        this.gate = gate;
         exchange.waitsLong();
     }
 
@@ -30,6 +33,14 @@ final class MountVisit implements Mount.Visit {
     @Override
     public @Nullable String header(String name) {
         return exchange.request.getHeaders().get(name);
+    }
+
+    @Override
+    public Caller caller() {
+        Caller caller = gate.caller(exchange.request).orElseThrow(Refusal::unauthenticated);
+        Caller dressed = gate.dressed(caller, exchange.request);
+        exchange.caller(dressed);
+        return dressed;
     }
 
     @Override
