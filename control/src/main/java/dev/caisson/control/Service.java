@@ -157,6 +157,7 @@ public final class Service implements Control {
     }
 
     /** Takes up what an earlier server left, then goes about its work. */
+    @SuppressWarnings("FutureReturnValueIgnored") // it goes on until the timers end
     private void start(Recovery recovery, Erasure erasure) {
         Ledger ledger = parts.ledger();
         ControlConfig config = parts.config();

@@ -32,7 +32,7 @@ final class Turns {
     private final ReentrantLock lock = new ReentrantLock();
 
     /** By tenant, the next one first. Guarded by the lock, as all below. */
-    private final Map<String, Deque<CompletableFuture<Turn>>> queues = new LinkedHashMap<>();
+    private final Map<String, Deque<Waiter>> queues = new LinkedHashMap<>();
 
     private final LinkedHashSet<Turn> held = new LinkedHashSet<>();
 
@@ -74,13 +74,17 @@ final class Turns {
         }
     }
 
+    private static final class Waiter {
+        private final CompletableFuture<Turn> turn = new CompletableFuture<>();
+    }
+
     /**
      * Waits for a turn.
      *
      * @throws CaissonException {@link ErrorCode#NO_CAPACITY} when none came in time
      */
     Turn take(String tenant) {
-        CompletableFuture<Turn> mine = new CompletableFuture<>();
+        Waiter mine = new Waiter();
         lock.lock();
         try {
             shares.seen(tenant);
@@ -99,9 +103,9 @@ final class Turns {
         return await(tenant, mine);
     }
 
-    private Turn await(String tenant, CompletableFuture<Turn> mine) {
+    private Turn await(String tenant, Waiter mine) {
         try {
-            return mine.get(patience, TimeUnit.NANOSECONDS);
+            return mine.turn.get(patience, TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
             leave(tenant, mine);
             throw CaissonException.of(
@@ -116,15 +120,15 @@ final class Turns {
         }
     }
 
-    private void leave(String tenant, CompletableFuture<Turn> mine) {
+    private void leave(String tenant, Waiter mine) {
         lock.lock();
         try {
-            if (mine.isDone()) {
-                giveBack(mine.join()); // it came a moment too late
+            if (mine.turn.isDone()) {
+                giveBack(mine.turn.join()); // it came a moment too late
                 grant();
                 return;
             }
-            Deque<CompletableFuture<Turn>> queue = queues.get(tenant);
+            Deque<Waiter> queue = queues.get(tenant);
             if (queue != null && queue.remove(mine) && queue.isEmpty()) {
                 queues.remove(tenant);
             }
@@ -190,7 +194,7 @@ final class Turns {
             for (String tenant : List.copyOf(queues.keySet())) {
                 Turn turn = hold(tenant);
                 if (turn != null) {
-                    next(tenant).complete(turn);
+                    next(tenant).turn.complete(turn);
                     granted = true;
                 }
             }
@@ -198,9 +202,9 @@ final class Turns {
     }
 
     /** The first of a tenant, who then is behind all others. */
-    private CompletableFuture<Turn> next(String tenant) {
-        Deque<CompletableFuture<Turn>> queue = Objects.requireNonNull(queues.remove(tenant));
-        CompletableFuture<Turn> first = queue.removeFirst();
+    private Waiter next(String tenant) {
+        Deque<Waiter> queue = Objects.requireNonNull(queues.remove(tenant));
+        Waiter first = queue.removeFirst();
         if (!queue.isEmpty()) {
             queues.put(tenant, queue);
         }

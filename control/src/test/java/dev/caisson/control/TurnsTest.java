@@ -12,6 +12,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -113,7 +114,7 @@ final class TurnsTest {
                                     try {
                                         Turns.Turn turn = few.take(tenant);
                                         most.add(now.incrementAndGet());
-                                        Thread.yield();
+                                        LockSupport.parkNanos(1000);
                                         now.decrementAndGet();
                                         turn.done();
                                     } catch (dev.caisson.api.CaissonException e) {
