@@ -123,6 +123,12 @@ printf '\n'
         /<skipped/ { why = "no reason given"; if (match($0, /message="[^"]*"/)) why = substr($0, RSTART + 9, RLENGTH - 10); print class "." name ": " why }'
     [ ${#skips[@]} = 0 ] || printf '%s\n' "${skips[@]}"
 } | sed 's/&#10;/ /g; s/&quot;/"/g; s/&lt;/</g; s/&gt;/>/g; s/&apos;/'\''/g; s/&amp;/\&/g; s/^/skipped: /'
+# Of each test that failed its name and the first lines of why, where a reader of the end of the output finds them.
+find . -path ./native -prune -o -path '*/surefire-reports/*.txt' -print0 | xargs -0r awk '
+    FNR == 1 { left = 0 }
+    /<<< (FAILURE|ERROR)!/ && !/^Tests run:/ { left = 14; if (++told <= 20) print "failed: " $0; next }
+    left > 0 && told <= 20 { left--; print "    " substr($0, 1, 300) }'
+sed -n 's/^test \(.*\) \.\.\. FAILED$/failed: \1/p' build/log/cargo-test.log
 [ ${#failures[@]} = 0 ] || printf 'failed: %s\n' "${failures[@]}"
 passed=$((rust_passed + java_passed + vm_passed + api_passed + checks))
 failed=$((rust_failed + java_failed + vm_failed + api_failed + ${#failures[@]}))

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -28,6 +29,9 @@ public final class McpBridge implements AutoCloseable {
     private static final int PARSE_ERROR = -32700;
     private static final int SERVER_ERROR = -32000;
     private static final long AGAIN_MILLIS = 1000;
+
+    /** A server that does not answer must not keep the program; its sessions end by themselves. */
+    private static final Duration GOODBYE = Duration.ofSeconds(5);
     private static final String EVENTS = "text/event-stream";
     private static final Set<ErrorCode> ENDS =
             Set.of(
@@ -310,7 +314,7 @@ public final class McpBridge implements AutoCloseable {
         over = true;
         if (session != null) {
             try {
-                http.run(headers(Call.delete("mcp")));
+                http.run(headers(Call.delete("mcp").timeout(GOODBYE)));
             } catch (CaissonException e) {
                 // It is over already, or ends when nothing was heard of it for long enough.
             }

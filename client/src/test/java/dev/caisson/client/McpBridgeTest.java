@@ -19,8 +19,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import tools.jackson.databind.JsonNode;
 
-@Timeout(30)
+@Timeout(120)
 final class McpBridgeTest {
+    /** A guard against hanging; it takes milliseconds. */
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
     private StubServer server;
     private PipedOutputStream typed;
     private BufferedReader told;
@@ -75,7 +78,7 @@ final class McpBridgeTest {
     @AfterEach
     void close() throws IOException {
         typed.close();
-        assertThat(over).succeedsWithin(Duration.ofSeconds(10));
+        assertThat(over).succeedsWithin(PATIENCE);
         server.close();
     }
 
@@ -159,7 +162,7 @@ final class McpBridgeTest {
         assertThat(next().path("method").asString()).isEqualTo("elicitation/create");
         type("{\"jsonrpc\":\"2.0\",\"id\":\"q1\",\"result\":{\"action\":\"accept\"}}");
         typed.close();
-        assertThat(over).succeedsWithin(Duration.ofSeconds(10));
+        assertThat(over).succeedsWithin(PATIENCE);
         assertThat(server.requests("POST /mcp").getLast().text()).contains("\"accept\"");
         assertThat(server.requests("DELETE /mcp")).hasSize(1);
     }
