@@ -3,6 +3,8 @@ package dev.caisson.client;
 import dev.caisson.api.Tunnel;
 import dev.caisson.v1.LinkJson;
 import dev.caisson.v1.PortJson;
+import dev.caisson.v1.PortLinkJson;
+import dev.caisson.v1.PortLinkRequest;
 import dev.caisson.v1.PortRequest;
 import java.util.List;
 import java.util.Map;
@@ -42,5 +44,13 @@ public final class PortsClient {
                 Call.post("v1", "sandboxes", sandbox, "ports", Integer.toString(port), "tickets")
                         .json(Map.of()),
                 LinkJson.class);
+    }
+
+    /** A link that lets one browser in to an open port, once. */
+    public PortLinkJson link(String sandbox, int port, PortLinkRequest request) {
+        return http.read(
+                Call.post("v1", "sandboxes", sandbox, "ports", Integer.toString(port), "links")
+                        .json(request),
+                PortLinkJson.class);
     }
 }

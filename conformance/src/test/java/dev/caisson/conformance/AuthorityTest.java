@@ -66,6 +66,83 @@ class AuthorityTest extends ServiceFixture {
     }
 
     @Test
+    @DisplayName("who asks decides with no key that they have made or rotated")
+    void fourEyesAreOfTwoPeople() {
+        String asks =
+                policy(
+                        Map.of(
+                                "ask",
+                                List.of(Map.of("kind", "exec", "commands", List.of("touch")))));
+        JsonNode first = api.post("/v1/keys", Map.of("role", "operator")).ok(201);
+        JsonNode colleague = api.post("/v1/keys", Map.of("role", "operator")).ok(201);
+        JsonNode third = api.post("/v1/keys", Map.of("role", "operator")).ok(201);
+        Api asker = service.api(first.path("key").asString());
+        String id = asker.sandbox(Map.of("policy", asks));
+        String exec =
+                asker.post(
+                                "/v1/sandboxes/" + id + "/execs?mode=detach",
+                                Map.of("command", "touch one"))
+                        .ok(202)
+                        .path("id")
+                        .asString();
+        String decide =
+                "/v1/approvals/"
+                        + api.get("/v1/execs/" + exec).ok().path("approval").asString()
+                        + "/decide";
+        JsonNode second = asker.post("/v1/keys", Map.of("role", "operator")).ok(201);
+        JsonNode rotated =
+                asker.post("/v1/keys/" + colleague.path("id").asString() + "/rotate", Map.of())
+                        .ok();
+        for (JsonNode key : List.of(first, second, rotated)) {
+            Api.Answer answer =
+                    service.api(key.path("key").asString()).post(decide, Map.of("approve", true));
+            assertThat(answer.code()).as(answer.toString()).isEqualTo("policy_denied");
+        }
+        assertThat(api.out(id, "ls")).isEmpty();
+        service.api(third.path("key").asString()).post(decide, Map.of("approve", true)).ok();
+        api.get("/v1/execs/" + exec + "?waitMillis=10000").ok();
+        assertThat(api.out(id, "ls")).isEqualTo("one\n");
+    }
+
+    @Test
+    @DisplayName("links to files end with the secret that made them")
+    void linksEndWithTheirSecret() {
+        JsonNode key = api.post("/v1/keys", Map.of("role", "agent")).ok(201);
+        Api agent = service.api(key.path("key").asString());
+        String id = agent.sandbox(Map.of());
+        agent.sh(id, "echo secret > file");
+        String link =
+                agent.post("/v1/sandboxes/" + id + "/files/links", Map.of("path", "file"))
+                        .ok(201)
+                        .path("url")
+                        .asString();
+        String path = java.net.URI.create(link).getRawPath();
+        Api nobody = service.api("");
+        assertThat(nobody.get(path).text()).isEqualTo("secret\n");
+        String rotate = "/v1/keys/" + key.path("id").asString() + "/rotate";
+        api.post(rotate, Map.of("overlapMillis", 60_000)).ok();
+        assertThat(nobody.get(path).status()).as("control: both are good").isEqualTo(200);
+        api.post(rotate, Map.of()).ok();
+        assertThat(nobody.get(path).status()).isEqualTo(401);
+    }
+
+    @Test
+    @DisplayName("a key that expires gives nothing that lasts longer")
+    void whatEndsGivesNothingThatLasts() {
+        JsonNode brief =
+                api.post("/v1/keys", Map.of("role", "operator", "expiresInMillis", 60_000)).ok(201);
+        Api holder = service.api(brief.path("key").asString());
+        String agent = holder.post("/v1/keys", Map.of()).ok(201).path("expiresAt").asString();
+        assertThat(agent).isEqualTo(brief.path("expiresAt").asString());
+        Api.Answer longer = holder.post("/v1/keys", Map.of("expiresInMillis", 120_000));
+        assertThat(longer.code()).isEqualTo("policy_denied");
+        assertThat(longer.json().at("/error/details/allowed").asLong()).isBetween(1L, 60_000L);
+        String lasts = api.post("/v1/keys", Map.of()).ok(201).path("id").asString();
+        assertThat(holder.post("/v1/keys/" + lasts + "/rotate", Map.of()).code())
+                .isEqualTo("policy_denied");
+    }
+
+    @Test
     @DisplayName("streams of a key end with it")
     void streamsEndWithTheirKey() throws Exception {
         JsonNode key = api.post("/v1/keys", Map.of("role", "operator")).ok(201);

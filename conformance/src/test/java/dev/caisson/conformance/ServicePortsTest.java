@@ -8,7 +8,9 @@ import java.net.URI;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.parallel.Isolated;
@@ -366,5 +368,137 @@ class ServicePortsTest extends ServiceFixture {
         Door fresh = new Door(door.url, Map.of(TOKEN, now.path("token").asString()));
         await().atMost(Duration.ofSeconds(20))
                 .untilAsserted(() -> assertThat(fresh.get("/")).endsWith("page"));
+    }
+
+    @Test
+    void aTokenIsOfOneOpening() throws IOException {
+        Serving serving = Serving.start(Map.of());
+        Door first = serving.open(ONE);
+        assertThat(serving.open(ONE).headers).isEqualTo(first.headers);
+        assertThat(first.get("/")).endsWith("page"); // control
+        serving.close(ONE);
+        Door second = serving.open(ONE);
+
+        assertRefused(first.get("/"), 401);
+        assertThat(second.get("/")).endsWith("page");
+        String ports = "/v1/sandboxes/" + serving.id + "/ports";
+        String key =
+                api.post("/v1/keys", Map.of("role", "operator", "scopes", List.of("ports:read")))
+                        .ok(201)
+                        .path("key")
+                        .asString();
+        JsonNode read = service.api(key).get(ports).ok().path("items").path(0);
+        assertThat(read.path("port").asInt()).isEqualTo(ONE);
+        assertThat(read.has("token")).isFalse();
+        assertThat(api.get(ports).ok().path("items").path(0).path("token").asString())
+                .isEqualTo(second.headers.get(TOKEN)); // control
+    }
+
+    /** A link as it was made; the API's key makes it. */
+    private static JsonNode link(Api maker, String sandbox, Map<String, ?> form) {
+        return maker.post("/v1/sandboxes/" + sandbox + "/ports/" + ONE + "/links", form).ok(201);
+    }
+
+    private static String follow(JsonNode link) throws IOException {
+        URI url = URI.create(link.path("url").asString());
+        return new Door(url, Map.of()).get(url.getRawPath());
+    }
+
+    /** What a browser has after it followed a link. */
+    private static Door entered(Door door, JsonNode link) throws IOException {
+        String answer = follow(link);
+        assertThat(answer).startsWith("HTTP/1.1 303 ");
+        int from = answer.indexOf("caisson_port=");
+        return new Door(
+                door.url,
+                Map.of(
+                        "Cookie",
+                        "mine=kept; " + answer.substring(from, answer.indexOf(';', from))));
+    }
+
+    @Test
+    void aBrowserFollowsALinkOnceAndIsLetIn() throws IOException {
+        Serving serving = Serving.start(Map.of());
+        Door door = serving.open(ONE);
+        JsonNode link = link(api, serving.id, Map.of("path", "/head?a=b"));
+
+        String answer = follow(link);
+
+        assertThat(URI.create(link.path("url").asString()).getAuthority())
+                .isEqualTo(door.url.getAuthority());
+        assertThat(answer)
+                .startsWith("HTTP/1.1 303 ")
+                .contains("\r\nLocation: /head?a=b\r\n", "; HttpOnly; SameSite=Lax\r\n")
+                .doesNotContain("Domain", "Secure");
+        assertThat(follow(link)).startsWith("HTTP/1.1 401 ").doesNotContain("Set-Cookie");
+        Door browser = entered(door, link(api, serving.id, Map.of()));
+        String own = "http://" + door.url.getAuthority();
+        assertThat(browser.get("/head"))
+                .startsWith("HTTP/1.1 200 ")
+                .contains("mine=kept")
+                .doesNotContain("caisson");
+        assertThat(browser.with("Origin", own).ask("POST /", "abc")).endsWith("ABC");
+        try (PortVisit socket =
+                PortVisit.webSocket(door.url, browser.with("Origin", own).headers)) {
+            socket.say("a");
+            assertThat(socket.hear()).isEqualTo("echo a");
+        }
+        for (String path : List.of("//other.example", "/\\other.example", "http://other.example")) {
+            Api.Answer refused =
+                    api.post(
+                            "/v1/sandboxes/" + serving.id + "/ports/" + ONE + "/links",
+                            Map.of("path", path));
+            assertThat(refused.code()).as(path).isEqualTo("invalid");
+        }
+    }
+
+    @Test
+    void aBrowsersCookieIsOfOneOpeningOfOnePort() throws IOException {
+        Serving serving = Serving.start(Map.of());
+        Door door = serving.open(ONE);
+        Door two = serving.open(TWO);
+        Serving neighbour = Serving.start(Map.of());
+        Door other = neighbour.open(ONE);
+        Door browser = entered(door, link(api, serving.id, Map.of()));
+        String cookie = Objects.requireNonNull(browser.headers.get("Cookie"));
+
+        assertThat(browser.get("/")).endsWith("page"); // control
+        assertRefused(new Door(other.url, browser.headers).get("/"), 401);
+        assertRefused(new Door(two.url, browser.headers).get("/"), 401);
+        assertRefused(new Door(door.url, Map.of("Cookie", cookie + "A")).get("/"), 401);
+        assertRefused(
+                new Door(door.url, Map.of("Cookie", cookie.toUpperCase(Locale.ROOT))).get("/"),
+                401);
+        assertRefused(browser.with("Origin", "http://" + other.url.getAuthority()).get("/"), 401);
+        assertRefused(browser.with("Sec-Fetch-Site", "same-site").get("/"), 401);
+        try (PortVisit socket = PortVisit.webSocket(door.url, browser.headers)) {
+            JsonNode unused = link(api, serving.id, Map.of());
+            serving.close(ONE);
+            assertThat(socket.rest()).isEmpty();
+            assertRefused(browser.get("/"), 404);
+            Door again = serving.open(ONE);
+            assertRefused(browser.get("/"), 401);
+            assertThat(follow(unused)).startsWith("HTTP/1.1 401 ");
+            assertThat(again.get("/")).endsWith("page"); // control
+        }
+    }
+
+    @Test
+    void aBrowserIsLetInAsLongAsItsLinkSaysAndItsMakerMay() throws IOException {
+        Serving serving = Serving.start(Map.of());
+        Door door = serving.open(ONE);
+        Door brief = entered(door, link(api, serving.id, Map.of("expiresInMillis", 3000)));
+        JsonNode key = api.post("/v1/keys", Map.of("role", "agent")).ok(201);
+        JsonNode made = link(service.api(key.path("key").asString()), serving.id, Map.of());
+        Door agents = entered(door, made);
+        try (PortVisit socket = PortVisit.webSocket(door.url, brief.headers)) {
+            socket.say("a");
+            assertThat(socket.hear()).isEqualTo("echo a");
+            assertThat(socket.rest()).isEmpty(); // cut when its time is over
+        }
+        assertRefused(brief.get("/"), 401);
+        assertThat(agents.get("/")).endsWith("page"); // control
+        api.post("/v1/keys/" + key.path("id").asString() + "/rotate", Map.of()).ok();
+        assertRefused(agents.get("/"), 401);
     }
 }

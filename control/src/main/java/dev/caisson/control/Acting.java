@@ -84,6 +84,7 @@ final class Acting {
                 caller.policy(),
                 true,
                 caller.claimed(),
-                caller.traceId());
+                caller.traceId(),
+                caller.proof());
     }
 }

@@ -4,7 +4,10 @@ import dev.caisson.v1.ApprovalJson;
 import dev.caisson.v1.DecisionRequest;
 import dev.caisson.v1.Page;
 
-/** Requests that wait for a person. The key that asked can never decide. */
+/**
+ * Requests that wait for a person. The key that asked can never decide, nor can one that it has
+ * made or rotated.
+ */
 public interface ApprovalService {
     /** One. */
     ApprovalJson find(Caller caller, String id);

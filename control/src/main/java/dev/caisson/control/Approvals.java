@@ -23,10 +23,10 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Requests that wait for a person. The key that asked can never decide. An answer that is
- * remembered is the row of the approval itself, found by a hash of what was asked: together with
- * the session, or with the version of the policy, so that a change of the policy withdraws it.
- * Thread-safe.
+ * Requests that wait for a person. The key that asked can never decide, nor can one whose secret
+ * the asker may know ({@link Lineage}). An answer that is remembered is the row of the approval
+ * itself, found by a hash of what was asked: together with the session, or with the version of the
+ * policy, so that a change of the policy withdraws it. Thread-safe.
  */
 final class Approvals implements ApprovalService {
     private static final String NOUN = "approvals";
@@ -295,7 +295,7 @@ final class Approvals implements ApprovalService {
     private Row decide(Store.Tx tx, Caller caller, String id, boolean approve, String remember) {
         Row row = Rows.require(tx, Kind.APPROVAL, caller.tenant(), id);
         ApprovalDoc doc = doc(row);
-        mayDecide(caller, doc);
+        mayDecide(tx, caller, doc);
         Instant now = ledger.now();
         if (!row.state().equals(WAITING)) {
             throw over(id, row.state());
@@ -315,7 +315,7 @@ final class Approvals implements ApprovalService {
         return tx.update(Kind.APPROVAL, next);
     }
 
-    private static void mayDecide(Caller caller, ApprovalDoc doc) {
+    private static void mayDecide(Store.Tx tx, Caller caller, ApprovalDoc doc) {
         boolean role = caller.role() == Role.ADMIN || caller.role() == Role.OPERATOR;
         if (!role || caller.keyId().equals(doc.requestedBy())) {
             throw CaissonException.of(
@@ -324,6 +324,14 @@ final class Approvals implements ApprovalService {
                                     ? "The key that asked cannot decide."
                                     : "A key of this role decides no approvals.")
                     .withRemedy("Decide with another admin's or operator's key.");
+        }
+        if (Lineage.of(tx, caller.keyId()).contains(doc.requestedBy())) {
+            throw CaissonException.of(
+                            ErrorCode.POLICY_DENIED,
+                            "Who asked has made or rotated this key, or one that did.")
+                    .withRemedy(
+                            "Decide with a key that the asker has neither made nor rotated, such"
+                                    + " as the one that made the asker's.");
         }
     }
 

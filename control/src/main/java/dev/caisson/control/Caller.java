@@ -1,5 +1,6 @@
 package dev.caisson.control;
 
+import java.time.Instant;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -16,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param actingFor whether an operator acts for a tenant that is not its own
  * @param claimed what the client says about itself; not verified
  * @param traceId W3C trace id; null: none
+ * @param proof what was presented
  */
 public record Caller(
         String tenant,
@@ -26,17 +28,45 @@ public record Caller(
         @Nullable String policy,
         boolean actingFor,
         Map<String, String> claimed,
-        @Nullable String traceId) {
+        @Nullable String traceId,
+        Proof proof) {
 
     /** Copies the collections. */
     public Caller {
         scopes = Set.copyOf(scopes);
         claimed = Map.copyOf(claimed);
+        proof = sure(proof);
+    }
+
+    /** A caller in a document of before has none. */
+    private static Proof sure(@Nullable Proof given) {
+        return given == null ? Proof.NONE : given;
     }
 
     /** The same with what came along with the request. */
     public Caller with(Map<String, String> newClaimed, @Nullable String newTraceId) {
         return new Caller(
-                tenant, keyId, subject, role, scopes, policy, actingFor, newClaimed, newTraceId);
+                tenant,
+                keyId,
+                subject,
+                role,
+                scopes,
+                policy,
+                actingFor,
+                newClaimed,
+                newTraceId,
+                proof);
+    }
+
+    /** The same for less: with these scopes, and without the trace of this request. */
+    public Caller narrowed(Set<String> newScopes) {
+        return new Caller(
+                tenant, keyId, subject, role, newScopes, policy, actingFor, claimed, null, proof);
+    }
+
+    /** That end, or the earlier one of what was presented: a link lives no longer. */
+    public Instant within(Instant end) {
+        Instant own = proof.until();
+        return own != null && own.isBefore(end) ? own : end;
     }
 }

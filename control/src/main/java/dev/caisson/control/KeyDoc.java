@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param hash of the secret
  * @param previousHash of the secret before it was rotated
  * @param previousUntil how long that one still works
+ * @param lineage {@link Lineage}: ids of keys and of people; absent in rows of before
  */
 record KeyDoc(
         @Nullable String name,
@@ -31,15 +32,34 @@ record KeyDoc(
         @Nullable Instant lastUsedAt,
         String hash,
         @Nullable String previousHash,
-        @Nullable Instant previousUntil) {
+        @Nullable Instant previousUntil,
+        List<String> lineage) {
+
+    private static final int MARK_DIGITS = 20;
 
     KeyDoc {
         scopes = List.copyOf(scopes);
+        lineage = sure(lineage);
+    }
+
+    private static List<String> sure(@Nullable List<String> given) {
+        return given == null ? List.of() : List.copyOf(given);
     }
 
     KeyDoc withRevokedAt(Instant now) {
         return new KeyDoc(
-                name, role, scopes, policy, policyId, expiresAt, now, lastUsedAt, hash, null, null);
+                name,
+                role,
+                scopes,
+                policy,
+                policyId,
+                expiresAt,
+                now,
+                lastUsedAt,
+                hash,
+                null,
+                null,
+                lineage);
     }
 
     KeyDoc withLastUsedAt(Instant now) {
@@ -54,11 +74,12 @@ record KeyDoc(
                 now,
                 hash,
                 previousHash,
-                previousUntil);
+                previousUntil,
+                lineage);
     }
 
-    /** Another secret; the one until now works until then. */
-    KeyDoc withHash(String newHash, @Nullable Instant oldUntil) {
+    /** Another secret, which those know; the one until now works until then. */
+    KeyDoc withHash(String newHash, @Nullable Instant oldUntil, List<String> newLineage) {
         return new KeyDoc(
                 name,
                 role,
@@ -70,18 +91,41 @@ record KeyDoc(
                 lastUsedAt,
                 newHash,
                 oldUntil == null ? null : hash,
-                oldUntil);
+                oldUntil,
+                newLineage);
     }
 
     /** Whether a secret of that hash is right now; looks at all, whatever is right. */
     boolean accepts(String presented, Instant now) {
         boolean present = Credentials.same(hash, presented);
-        boolean before =
-                previousHash != null
-                        && Credentials.same(previousHash, presented)
-                        && previousUntil != null
-                        && now.isBefore(previousUntil);
-        return (present || before) && valid(now);
+        boolean before = previousHash != null && Credentials.same(previousHash, presented);
+        return (present || (before && overlaps(now))) && valid(now);
+    }
+
+    /** Whether the secret of that mark is right now. */
+    boolean honours(String mark, Instant now) {
+        boolean present = Credentials.same(mark(hash), mark);
+        boolean before = previousHash != null && Credentials.same(mark(previousHash), mark);
+        return (present || (before && overlaps(now))) && valid(now);
+    }
+
+    private boolean overlaps(Instant now) {
+        return previousUntil != null && now.isBefore(previousUntil);
+    }
+
+    /** What the holder of the secret of that hash has presented. */
+    Proof proof(String presented) {
+        Instant until = expiresAt;
+        boolean before = !Credentials.same(hash, presented);
+        if (before && previousUntil != null && (until == null || previousUntil.isBefore(until))) {
+            until = previousUntil;
+        }
+        return new Proof(mark(presented), until);
+    }
+
+    /** Says which secret it was, and not what. */
+    private static String mark(String hash) {
+        return Credentials.sha256("mark\n" + hash).substring(0, MARK_DIGITS);
     }
 
     /** Neither revoked nor expired. */

@@ -105,6 +105,53 @@ final class KeyRules {
         return row;
     }
 
+    /**
+     * When a new key ends: as asked, and never after the key that makes it. People with tokens make
+     * keys that last.
+     */
+    static @Nullable Instant end(
+            Store.Tx tx, Caller maker, @Nullable Long askedMillis, Instant now) {
+        Instant own = ownEnd(tx, maker, now);
+        if (own == null) {
+            return askedMillis == null ? null : now.plusMillis(askedMillis);
+        }
+        if (askedMillis != null && now.plusMillis(askedMillis).isAfter(own)) {
+            throw tooMuch("expiresInMillis", askedMillis.toString())
+                    .withDetail("allowed", Long.toString(Duration.between(now, own).toMillis()));
+        }
+        return askedMillis == null ? own : now.plusMillis(askedMillis);
+    }
+
+    /** Refuses another secret of a key that lasts longer than the one that asks; itself it may. */
+    static void mayOutlive(
+            Store.Tx tx, Caller caller, String id, @Nullable Instant end, Instant now) {
+        Instant own = ownEnd(tx, caller, now);
+        if (own != null && !id.equals(caller.keyId()) && (end == null || end.isAfter(own))) {
+            throw CaissonException.of(
+                            ErrorCode.POLICY_DENIED,
+                            "The key " + id + " lasts longer than the key that asks.")
+                    .withRemedy("Rotate it with a key that lasts as long, or with itself.")
+                    .withDetail("field", "expiresAt")
+                    .withDetail("requested", end == null ? "never" : end.toString())
+                    .withDetail("allowed", own.toString());
+        }
+    }
+
+    /** As its row says now: a key that was revoked elsewhere a moment ago gives nothing. */
+    private static @Nullable Instant ownEnd(Store.Tx tx, Caller caller, Instant now) {
+        KeyDoc own =
+                tx.find(Kind.KEY, caller.keyId())
+                        .map(row -> Json.read(row.body(), KeyDoc.class))
+                        .orElse(null);
+        if (own == null) {
+            return null;
+        }
+        if (!own.valid(now)) {
+            throw Credentials.refused();
+        }
+        return own.expiresAt();
+    }
+
     /** The service must stay in somebody's hands. */
     static void keepOneAdmin(Store.Tx tx, Row going, KeyDoc doc, Instant now) {
         boolean home = tx.meta(Directory.HOME).filter(going.tenant()::equals).isPresent();

@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Keys: made, found, rotated, revoked, and what they authenticate. Read from the store at most
@@ -80,17 +79,20 @@ final class Keys implements KeyService {
         attempts.succeeded(presented.id(), hash, now);
         directory.requireActive(found.row().tenant());
         noteUse(presented.id(), found.doc(), now);
-        return caller(found);
+        return caller(found, found.doc().proof(hash));
     }
 
-    /** Refuses a caller of earlier whose key or tenant is good no more; tokens have no key. */
+    /**
+     * Refuses a caller of earlier whose key, secret or tenant is good no more. A token has no key:
+     * what was begun with it goes on, and links and tickets end with it by themselves.
+     */
     void requireStill(Caller caller) {
         if (caller.keyId().startsWith(Tokens.PREFIX)) {
             directory.requireActive(caller.tenant());
             return;
         }
         Known found = read(caller.keyId()).orElseThrow(Credentials::refused);
-        if (!found.doc().valid(ledger.now())) {
+        if (!found.doc().honours(caller.proof().mark(), ledger.now())) {
             throw Credentials.refused();
         }
         directory.requireActive(found.row().tenant());
@@ -100,7 +102,7 @@ final class Keys implements KeyService {
         return known.get(id, () -> ledger.read(tx -> tx.find(Kind.KEY, id)).map(Known::of));
     }
 
-    private static Caller caller(Known key) {
+    private static Caller caller(Known key, Proof proof) {
         KeyDoc doc = key.doc();
         String name = doc.name();
         return new Caller(
@@ -112,7 +114,8 @@ final class Keys implements KeyService {
                 doc.policyId(),
                 false,
                 Map.of(),
-                null);
+                null,
+                proof);
     }
 
     /** At most one write a minute, which nobody waits for. */
@@ -169,32 +172,23 @@ final class Keys implements KeyService {
         String secret = Credentials.newSecret();
         String id = Credentials.newId();
         KeyDoc doc =
-                fresh(Credentials.hash(id, secret), "first", Role.ADMIN, List.of(), null, null);
+                new KeyDoc(
+                        "first",
+                        Role.ADMIN.value(),
+                        List.of(),
+                        null,
+                        null,
+                        null,
+                        null,
+                        null,
+                        Credentials.hash(id, secret),
+                        null,
+                        null,
+                        List.of());
         Row row = Rows.fresh(id, tenant.id(), null, ACTIVE, ledger.now(), doc);
         tx.insert(Kind.KEY, row);
         ledger.event(tx, EventType.KEY_CREATED, about, "first_start", Map.of("key", id));
         return Optional.of(doc.form(row, Credentials.text(id, secret)));
-    }
-
-    private static KeyDoc fresh(
-            String hash,
-            @Nullable String name,
-            Role role,
-            List<String> scopes,
-            @Nullable Row policy,
-            @Nullable Instant expiresAt) {
-        return new KeyDoc(
-                name,
-                role.value(),
-                scopes,
-                policy == null ? null : policy.name(),
-                policy == null ? null : policy.id(),
-                expiresAt,
-                null,
-                null,
-                hash,
-                null,
-                null);
     }
 
     @Override
@@ -219,16 +213,21 @@ final class Keys implements KeyService {
     private KeyJson insert(Store.Tx tx, Caller caller, KeyRequest request, Role role, String id) {
         Row policy = KeyRules.policy(tx, caller, request.policy());
         Instant now = ledger.now();
-        Long life = request.expiresInMillis();
         String secret = Credentials.newSecret();
         KeyDoc doc =
-                fresh(
-                        Credentials.hash(id, secret),
+                new KeyDoc(
                         request.name(),
-                        role,
+                        role.value(),
                         request.scopes(),
-                        policy,
-                        life == null ? null : now.plusMillis(life));
+                        policy == null ? null : policy.name(),
+                        policy == null ? null : policy.id(),
+                        KeyRules.end(tx, caller, request.expiresInMillis(), now),
+                        null,
+                        null,
+                        Credentials.hash(id, secret),
+                        null,
+                        null,
+                        Lineage.of(tx, id, List.of(), caller, now));
         Row row = Rows.fresh(id, caller.tenant(), null, ACTIVE, now, doc);
         tx.insert(Kind.KEY, row);
         event(tx, caller, EventType.KEY_CREATED, row, Map.of("key", id, "role", role.value()));
@@ -286,8 +285,13 @@ final class Keys implements KeyService {
         }
         // Who knows the new secret is this key.
         KeyRules.mayMake(caller, Role.of(doc.role()), doc.scopes(), doc.policyId());
+        KeyRules.mayOutlive(tx, caller, id, expires, now);
         Instant until = overlap == 0 ? null : now.plusMillis(overlap);
-        KeyDoc next = doc.withHash(Credentials.hash(id, secret), until);
+        KeyDoc next =
+                doc.withHash(
+                        Credentials.hash(id, secret),
+                        until,
+                        Lineage.of(tx, id, doc.lineage(), caller, now));
         Row after = tx.update(Kind.KEY, Rows.withBody(row, next));
         event(tx, caller, EventType.KEY_ROTATED, row, Map.of("key", id, "overlapMillis", overlap));
         return next.form(after, Credentials.text(id, secret));

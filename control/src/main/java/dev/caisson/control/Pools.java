@@ -393,7 +393,8 @@ final class Pools implements PoolService {
                 null,
                 false,
                 Map.of(),
-                null);
+                null,
+                Proof.NONE);
     }
 
     private void drain(Pool pool) {

@@ -72,6 +72,7 @@ final class SandboxDoc {
     List<String> degraded = List.of();
     String bootId = "";
     Map<String, String> ports = new LinkedHashMap<>(); // number to access
+    Map<String, String> openings = new LinkedHashMap<>(); // number to what is new at each opening
 
     static SandboxDoc of(Row row) {
         return Json.read(row.body(), SandboxDoc.class);

@@ -203,7 +203,8 @@ final class Tokens {
                 null,
                 false,
                 Map.of(),
-                null);
+                null,
+                new Proof("", claims.getExpirationTime().toInstant().plus(SKEW)));
     }
 
     private static String subject(JWTClaimsSet claims, TokenConfig wanted) {

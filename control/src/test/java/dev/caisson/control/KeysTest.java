@@ -20,6 +20,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 final class KeysTest {
@@ -144,6 +145,108 @@ final class KeysTest {
         KeyJson last = keys.rotate(admin, made.id(), new RotateRequest(null));
         refused(ErrorCode.UNAUTHENTICATED, () -> keys.authenticate(text(next)));
         keys.authenticate(text(last));
+    }
+
+    @Test
+    void whatWasBegunWithASecretEndsWithIt() {
+        Caller admin = fixture.admin();
+        KeyJson made = keys.create(admin, request(Role.AGENT));
+        Caller first = keys.authenticate(text(made));
+        Caller second =
+                keys.authenticate(text(keys.rotate(admin, made.id(), new RotateRequest(60_000L))));
+        Instant overlap = fixture.ledger.now().plusSeconds(60);
+        Caller late = keys.authenticate(text(made));
+        assertThat(late.within(Instant.MAX)).isEqualTo(overlap);
+        assertThat(second.within(Instant.MAX)).isEqualTo(Instant.MAX);
+        keys.requireStill(first);
+        keys.requireStill(late);
+        keys.requireStill(second.narrowed(java.util.Set.of("files:read")));
+        fixture.clock.advance(Duration.ofMinutes(1));
+        refused(ErrorCode.UNAUTHENTICATED, () -> keys.requireStill(first));
+        refused(ErrorCode.UNAUTHENTICATED, () -> keys.requireStill(late));
+        keys.requireStill(second);
+        keys.rotate(admin, made.id(), new RotateRequest(null));
+        refused(ErrorCode.UNAUTHENTICATED, () -> keys.requireStill(second));
+    }
+
+    @Test
+    void aCallerThatHasPresentedNothingIsNone() {
+        Caller admin = fixture.admin();
+        Caller nobody =
+                new Caller(
+                        admin.tenant(),
+                        admin.keyId(),
+                        admin.subject(),
+                        admin.role(),
+                        admin.scopes(),
+                        null,
+                        false,
+                        admin.claimed(),
+                        null,
+                        Proof.NONE);
+        refused(ErrorCode.UNAUTHENTICATED, () -> keys.requireStill(nobody));
+        keys.requireStill(admin); // control
+    }
+
+    @Test
+    void whoActsForATenantEndsWithTheSecretToo() {
+        Caller admin = fixture.admin();
+        fixture.tenant(admin, "a", null);
+        Caller acting = fixture.acting.actFor(admin, "a");
+        keys.requireStill(acting);
+        keys.rotate(admin, admin.keyId(), new RotateRequest(null));
+        refused(ErrorCode.UNAUTHENTICATED, () -> keys.requireStill(acting));
+    }
+
+    private KeyJson make(Caller maker, @Nullable Long lifeMillis) {
+        return keys.create(
+                maker, new KeyRequest(null, Role.OPERATOR.value(), List.of(), lifeMillis, null));
+    }
+
+    @Test
+    void aKeyThatExpiresGivesNothingThatLastsLonger() {
+        Caller admin = fixture.admin();
+        KeyJson brief = make(admin, 60_000L);
+        Caller holder = keys.authenticate(text(brief));
+        fixture.clock.advance(Duration.ofSeconds(10));
+        assertThat(keys.create(holder, request(Role.AGENT)).expiresAt())
+                .isEqualTo(brief.expiresAt());
+        assertThat(make(holder, 50_000L).expiresAt()).isEqualTo(brief.expiresAt());
+        CaissonException refusal = refused(ErrorCode.POLICY_DENIED, () -> make(holder, 50_001L));
+        assertThat(refusal.details()).containsEntry("allowed", "50000");
+        assertThat(keys.create(admin, request(Role.AGENT)).expiresAt()).isNull(); // control
+        assertThat(make(admin, 50_001L).expiresAt()).isAfter(brief.expiresAt());
+    }
+
+    @Test
+    void aKeyThatExpiresRotatesNothingThatLastsLonger() {
+        Caller admin = fixture.admin();
+        KeyJson brief = make(admin, 60_000L);
+        Caller holder = keys.authenticate(text(brief));
+        RotateRequest atOnce = new RotateRequest(null);
+        for (KeyJson longer :
+                List.of(make(admin, 60_001L), keys.create(admin, request(Role.AGENT)))) {
+            refused(ErrorCode.POLICY_DENIED, () -> keys.rotate(holder, longer.id(), atOnce));
+            keys.rotate(admin, longer.id(), atOnce); // control
+        }
+        keys.rotate(holder, make(admin, 60_000L).id(), atOnce);
+        assertThat(keys.rotate(holder, brief.id(), atOnce).expiresAt())
+                .isEqualTo(brief.expiresAt());
+    }
+
+    @Test
+    void aKeyThatWasRevokedElsewhereMakesNoneInTheMomentUntilThatIsKnown() {
+        Caller admin = fixture.admin();
+        KeyJson made = make(admin, null);
+        KeyJson colleague = make(admin, null);
+        Fixture other = fixture.server("two");
+        Caller there = other.keys.authenticate(text(made));
+        keys.revoke(admin, made.id());
+        other.keys.authenticate(text(made)); // control: it is not known there yet
+        refused(ErrorCode.UNAUTHENTICATED, () -> other.keys.create(there, request(Role.AGENT)));
+        refused(
+                ErrorCode.UNAUTHENTICATED,
+                () -> other.keys.rotate(there, colleague.id(), new RotateRequest(null)));
     }
 
     @Test

@@ -1,6 +1,7 @@
 package dev.caisson.control;
 
 import static dev.caisson.control.Fixture.refused;
+import static java.time.temporal.ChronoUnit.SECONDS;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.nimbusds.jose.JOSEException;
@@ -169,6 +170,17 @@ final class TokensTest {
         fixture.tenants.patch(admin, "a", new TenantPatch(null, "suspended", null), null);
         String token = signed(claims().build());
         refused(ErrorCode.POLICY_DENIED, () -> tokens.authenticateToken(token));
+    }
+
+    @Test
+    void whatIsMadeWithATokenEndsAsTheTokenDoes() throws Exception {
+        Caller caller = tokens.authenticateToken(signed(claims().build()));
+        Instant end = fixture.ledger.now().plusSeconds(300 + 60); // with the skew that is granted
+        assertThat(caller.within(Instant.MAX)).isEqualTo(end.truncatedTo(SECONDS));
+        assertThat(caller.within(Instant.EPOCH)).isEqualTo(Instant.EPOCH);
+        // Keys are made as ever: a person is there longer than a token.
+        Caller boss = tokens.authenticateToken(signed(claims().claim("roles", "boss").build()));
+        assertThat(fixture.keys.create(boss, Fixture.request(Role.AGENT)).expiresAt()).isNull();
     }
 
     @Test

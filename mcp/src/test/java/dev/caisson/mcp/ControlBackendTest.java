@@ -12,6 +12,7 @@ import dev.caisson.control.ExecService;
 import dev.caisson.control.FileService;
 import dev.caisson.control.Follower;
 import dev.caisson.control.Listing;
+import dev.caisson.control.Proof;
 import dev.caisson.control.Role;
 import dev.caisson.control.RunService;
 import dev.caisson.control.SandboxService;
@@ -51,7 +52,8 @@ class ControlBackendTest {
     private final ControlBackend backend = new ControlBackend(control(), agent);
 
     private static Caller caller(String key, String tenant, Role role) {
-        return new Caller(tenant, key, "somebody", role, Set.of(), null, false, Map.of(), null);
+        return new Caller(
+                tenant, key, "somebody", role, Set.of(), null, false, Map.of(), null, Proof.NONE);
     }
 
     private Stub.Answer told(String name, Stub.Answer answer) {

@@ -7,6 +7,7 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.control.Caller;
 import dev.caisson.control.Control;
+import dev.caisson.control.Proof;
 import dev.caisson.control.Role;
 import java.util.Map;
 import java.util.Objects;
@@ -36,7 +37,8 @@ class ControlGateTest {
                     .make();
 
     private static Caller caller(String key, String tenant, Role role) {
-        return new Caller(tenant, key, "somebody", role, Set.of(), null, false, Map.of(), null);
+        return new Caller(
+                tenant, key, "somebody", role, Set.of(), null, false, Map.of(), null, Proof.NONE);
     }
 
     private static Gate.Access open(ControlGate gate, String key) {

@@ -11,9 +11,7 @@ import dev.caisson.v1.WebhookRequest;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
@@ -182,7 +180,9 @@ final class EventRoutes {
                         .scope("approvals:write")
                         .takes(DecisionRequest.class)
                         .gives(200, ApprovalJson.class)
-                        .doc("Decides; never by the key that asked.")
+                        .doc(
+                                "Decides; never by the key that asked, or one that it made or"
+                                        + " rotated.")
                         .does(this::decide));
     }
 
@@ -202,17 +202,13 @@ final class EventRoutes {
     /** Looks again each second: approvals are few, and a person is slower than that. */
     private void followApprovals(Exchange x, Listing listing, ItemStream stream)
             throws IOException {
-        Map<String, String> states = new HashMap<>();
+        ApprovalFollow follow = new ApprovalFollow(control.approvals(), x.caller(), listing);
         while (!Thread.currentThread().isInterrupted() && !streams.draining()) {
-            List<ApprovalJson> now =
-                    control.approvals().list(x.caller(), listing).items().reversed();
+            List<ApprovalJson> news = follow.news();
             stream.begin();
-            for (ApprovalJson approval : now) {
-                if (!approval.state().equals(states.put(approval.id(), approval.state()))) {
-                    stream.send(approval.id(), approval);
-                }
+            for (ApprovalJson approval : news) {
+                stream.send(approval.id(), approval);
             }
-            states.keySet().removeIf(id -> now.stream().noneMatch(a -> a.id().equals(id)));
             LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(1));
         }
         if (!streams.draining()) {

@@ -15,7 +15,8 @@ import java.util.Set;
 
 /**
  * Signed links to single files, for clients that have no key. A link is bound to a method, a
- * sandbox, its present life and a path, and acts with nothing but the right to that.
+ * sandbox, its present life and a path, acts with nothing but the right to that, and ends with the
+ * secret that it was made with.
  */
 final class LinkRoutes {
     private static final Duration LONGEST = Duration.ofHours(24);
@@ -79,7 +80,7 @@ final class LinkRoutes {
         String scope = method.equals("GET") ? "files:read" : "files:write";
         control.require(x.caller(), scope);
         SandboxJson sandbox = control.sandboxes().find(x.caller(), x.parameter("sandbox"));
-        Instant expires = deps.tickets().now().plusMillis(millis);
+        Instant expires = x.caller().within(deps.tickets().now().plusMillis(millis));
         Link link =
                 new Link(
                         method,
@@ -87,22 +88,9 @@ final class LinkRoutes {
                         Objects.requireNonNullElse(sandbox.session(), ""),
                         request.path(),
                         expires.toEpochMilli(),
-                        narrowed(x.caller(), scope));
+                        x.caller().narrowed(Set.of(scope, "sandboxes:read")));
         String token = deps.signed().sign(Json.write(link));
         return Answer.of(201, new LinkJson(Urls.http(x, "/v1/links/" + token), expires));
-    }
-
-    private static Caller narrowed(Caller caller, String scope) {
-        return new Caller(
-                caller.tenant(),
-                caller.keyId(),
-                caller.subject(),
-                caller.role(),
-                Set.of(scope, "sandboxes:read"),
-                caller.policy(),
-                caller.actingFor(),
-                caller.claimed(),
-                null);
     }
 
     private Answer use(Exchange x, String method) throws IOException {

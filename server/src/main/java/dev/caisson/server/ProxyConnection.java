@@ -4,6 +4,7 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Tunnel;
 import dev.caisson.control.PortService;
+import dev.caisson.control.PortVisitor;
 import java.io.Closeable;
 import java.io.IOException;
 import java.io.InputStream;
@@ -117,7 +118,13 @@ final class ProxyConnection {
             }
             head = next.get();
             check(head);
-            try (Tunnel tunnel = dial(head)) {
+            Target target = target(head);
+            Optional<String> link = PortEntry.link(head);
+            if (link.isPresent()) {
+                enter(target, link.get());
+                return false;
+            }
+            try (Tunnel tunnel = dial(head, target)) {
                 feed.onGone(tunnel::close);
                 return forward(head, tunnel);
             } finally {
@@ -157,7 +164,10 @@ final class ProxyConnection {
         }
     }
 
-    private Tunnel dial(Messages.Head head) {
+    /** What a host name stands for. */
+    private record Target(String sandbox, int port) {}
+
+    private Target target(Messages.Head head) {
         Matcher host = HOST.matcher(head.value("Host").orElse("").toLowerCase(Locale.ROOT));
         if (!host.matches()
                 || Integer.parseInt(host.group(1)) > 65_535
@@ -165,12 +175,22 @@ final class ProxyConnection {
             throw CaissonException.of(ErrorCode.NOT_FOUND, "There is no such port of a sandbox.")
                     .withRemedy("The host name must be PORT-ID.domain.");
         }
-        String sandbox = host.group(2);
+        return new Target(host.group(2), Integer.parseInt(host.group(1)));
+    }
+
+    /** Nothing of it goes inside. */
+    private void enter(Target target, String link) throws IOException {
+        PortService.Entry entry = ports.enter(target.sandbox(), target.port(), link);
+        metrics.proxied(303);
+        write(PortEntry.answer(entry, socket instanceof SSLSocket));
+    }
+
+    private Tunnel dial(Messages.Head head, Target target) {
         return ports.dialPublic(
-                sandbox,
-                Integer.parseInt(host.group(1)),
-                head.value(ProxyHeads.TOKEN).orElse(null),
-                tenant -> place.visits(tenant, sandbox));
+                target.sandbox(),
+                target.port(),
+                new PortVisitor(head.value(ProxyHeads.TOKEN).orElse(null), PortEntry.passes(head)),
+                tenant -> place.visits(tenant, target.sandbox()));
     }
 
     private boolean forward(Messages.Head head, Tunnel tunnel) throws IOException {

@@ -8,6 +8,8 @@ import dev.caisson.v1.ForkRequest;
 import dev.caisson.v1.MetricsJson;
 import dev.caisson.v1.PauseRequest;
 import dev.caisson.v1.PortJson;
+import dev.caisson.v1.PortLinkJson;
+import dev.caisson.v1.PortLinkRequest;
 import dev.caisson.v1.PortRequest;
 import dev.caisson.v1.SandboxJson;
 import dev.caisson.v1.SandboxPatch;
@@ -147,7 +149,7 @@ final class SandboxRoutes {
                 Route.get(ONE + "/ports")
                         .scope("ports:read")
                         .gives(200, Route.Kind.ITEMS, PortJson.class)
-                        .doc("Its opened ports.")
+                        .doc("Its opened ports; their tokens for who may open them.")
                         .does(x ->
                                 Answer.ok(
                                         new Forms.Items<>(
@@ -160,7 +162,7 @@ final class SandboxRoutes {
                         .secret(
                                 PortJson.class,
                                 port -> new PortJson(port.port(), port.access(), port.url(), null))
-                        .doc("Opens a port to clients; its token is told once.")
+                        .doc("Opens a port to clients; its token is new at each opening.")
                         .does(x ->
                                 Answer.of(
                                         201,
@@ -173,7 +175,13 @@ final class SandboxRoutes {
                         .scope("ports:write")
                         .gives(204, Route.Kind.NONE, null)
                         .doc("Closes a port; what is connected is cut.")
-                        .does(this::closePort));
+                        .does(this::closePort),
+                Route.post(ONE + "/ports/{port}/links")
+                        .scope("ports:write")
+                        .mayTake(PortLinkRequest.class)
+                        .gives(201, PortLinkJson.class)
+                        .doc("A link that lets one browser in to an open port, once.")
+                        .does(this::linkPort));
     }
 
     private static String id(Exchange x) {
@@ -210,6 +218,11 @@ final class SandboxRoutes {
     private Answer closePort(Exchange x) {
         control.ports().close(x.caller(), id(x), x.port());
         return Answer.none();
+    }
+
+    private Answer linkPort(Exchange x) throws IOException {
+        PortLinkRequest request = x.json(PortLinkRequest.class);
+        return Answer.of(201, control.ports().link(x.caller(), id(x), x.port(), request));
     }
 
     private Answer logs(Exchange x) throws IOException {

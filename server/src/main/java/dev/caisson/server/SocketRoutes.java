@@ -64,7 +64,7 @@ final class SocketRoutes {
     }
 
     private Answer ticket(Exchange x, String path) {
-        Instant expires = deps.tickets().now().plus(Tickets.LIFE);
+        Instant expires = Tickets.end(x.caller(), deps.tickets().now());
         String token = deps.tickets().issue(x.caller(), path);
         return Answer.of(201, new LinkJson(Urls.socket(x, path) + "?ticket=" + token, expires));
     }

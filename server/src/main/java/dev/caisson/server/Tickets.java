@@ -47,8 +47,13 @@ final class Tickets {
         byte[] bytes = new byte[24];
         random.nextBytes(bytes);
         String token = Base64.getUrlEncoder().encodeToString(bytes);
-        tickets.put(token, new Ticket(caller, path, now.plus(LIFE)));
+        tickets.put(token, new Ticket(caller, path, end(caller, now)));
         return token;
+    }
+
+    /** When a ticket of that caller ends. */
+    static Instant end(Caller caller, Instant now) {
+        return caller.within(now.plus(LIFE));
     }
 
     /** Uses a ticket up, wherever it was meant for. */

@@ -10,6 +10,7 @@ import dev.caisson.control.FileService;
 import dev.caisson.control.Follower;
 import dev.caisson.control.Idempotency;
 import dev.caisson.control.PortService;
+import dev.caisson.control.Proof;
 import dev.caisson.control.Role;
 import dev.caisson.v1.EventJson;
 import dev.caisson.v1.StreamItem;
@@ -21,6 +22,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -28,6 +30,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -46,6 +49,7 @@ final class FakeControl {
     final FakeIdempotency idempotency = new FakeIdempotency();
     final Map<String, RuntimeException> failures = new ConcurrentHashMap<>();
     volatile @Nullable String unready;
+    private final AtomicInteger mark = new AtomicInteger();
 
     /** Done by the thread of each call of a part. */
     volatile Runnable within = () -> {};
@@ -74,7 +78,8 @@ final class FakeControl {
                 null,
                 false,
                 Map.of(),
-                null);
+                null,
+                Proof.NONE);
     }
 
     Control control() {
@@ -124,10 +129,13 @@ final class FakeControl {
 
     private @Nullable Object control(Method method, Object[] arguments) {
         return switch (method.getName()) {
-            case "authenticate" -> authenticate((String) arguments[0]);
+            case "authenticate" -> proving(authenticate((String) arguments[0]), null);
             case "authenticateToken" -> authenticateToken((String) arguments[0]);
             case "actFor" -> actFor((Caller) arguments[0], (String) arguments[1]);
-            case "requireStill" -> null;
+            case "requireStill" -> {
+                requireStill((Caller) arguments[0]);
+                yield null;
+            }
             case "require" -> {
                 require((Caller) arguments[0], (String) arguments[1]);
                 yield null;
@@ -155,9 +163,44 @@ final class FakeControl {
         throw CaissonException.of(ErrorCode.UNAUTHENTICATED, "No.");
     }
 
-    private static Caller authenticateToken(String token) {
+    /** All keys have another secret from now on. */
+    void rotate() {
+        mark.incrementAndGet();
+    }
+
+    private void requireStill(Caller caller) {
+        if (!caller.proof().mark().equals(mark.toString())) {
+            throw CaissonException.of(ErrorCode.UNAUTHENTICATED, "No more.");
+        }
+    }
+
+    /** An agent whose token ends then. */
+    static Caller ending(String tenant, Instant until) {
+        return presenting(caller(tenant, Role.AGENT), new Proof("", until));
+    }
+
+    /** The same who has presented the secret of now. */
+    private Caller proving(Caller caller, @Nullable Instant until) {
+        return presenting(caller, new Proof(mark.toString(), until));
+    }
+
+    private static Caller presenting(Caller caller, Proof proof) {
+        return new Caller(
+                caller.tenant(),
+                caller.keyId(),
+                caller.subject(),
+                caller.role(),
+                caller.scopes(),
+                caller.policy(),
+                caller.actingFor(),
+                caller.claimed(),
+                caller.traceId(),
+                proof);
+    }
+
+    private Caller authenticateToken(String token) {
         if (token.equals("oidc.good.token")) {
-            return caller("oidc", Role.AGENT);
+            return proving(caller("oidc", Role.AGENT), Instant.now().plusSeconds(20));
         }
         throw CaissonException.of(ErrorCode.UNAUTHENTICATED, "No.");
     }
@@ -173,7 +216,8 @@ final class FakeControl {
                 null,
                 true,
                 Map.of(),
-                null);
+                null,
+                caller.proof());
     }
 
     private static void require(Caller caller, String scope) {
@@ -197,8 +241,7 @@ final class FakeControl {
                     follower.accept(null);
                 }
                 case FileService.WatchSink sink ->
-                        sink.accept(
-                                new WatchJson("1", java.time.Instant.EPOCH, "ready", null, null));
+                        sink.accept(new WatchJson("1", Instant.EPOCH, "ready", null, null));
                 case InputStream input -> input.readAllBytes();
                 case OutputStream output -> output.write(bytes("archive"));
                 case null, default -> {

@@ -5,7 +5,10 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Tunnel;
 import dev.caisson.control.Caller;
 import dev.caisson.control.PortService;
+import dev.caisson.control.PortVisitor;
 import dev.caisson.v1.PortJson;
+import dev.caisson.v1.PortLinkJson;
+import dev.caisson.v1.PortLinkRequest;
 import dev.caisson.v1.PortRequest;
 import java.io.IOException;
 import java.io.InputStream;
@@ -13,12 +16,13 @@ import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
-/** Ports that are ports of this machine, on loopback; the token is {@code good}. */
+/** Ports that are ports of this machine, on loopback; the token and the link are {@code good}. */
 final class FakePorts implements PortService {
     final AtomicInteger open = new AtomicInteger();
     final AtomicInteger dialled = new AtomicInteger();
@@ -49,12 +53,25 @@ final class FakePorts implements PortService {
     }
 
     @Override
+    public PortLinkJson link(Caller caller, String sandbox, int port, PortLinkRequest request) {
+        return new PortLinkJson("http://x" + LINKS + "good", Instant.EPOCH, Instant.EPOCH);
+    }
+
+    @Override
+    public Entry enter(String sandbox, int port, String link) {
+        if (!link.equals("good")) {
+            throw CaissonException.of(ErrorCode.UNAUTHENTICATED, "The link is not good.");
+        }
+        return new Entry("pass-" + sandbox, Duration.ofMinutes(5), "/app?x=1");
+    }
+
+    @Override
     public Tunnel dialPublic(
-            String sandbox, int port, @Nullable String token, Consumer<String> admission) {
+            String sandbox, int port, PortVisitor visitor, Consumer<String> admission) {
         if (sandbox.equals("sbnone00000000000000ab")) {
             throw CaissonException.of(ErrorCode.NOT_FOUND, "There is no such port.");
         }
-        if (!"good".equals(token)) {
+        if (!"good".equals(visitor.token()) && !visitor.passes().contains("pass-" + sandbox)) {
             throw CaissonException.of(ErrorCode.UNAUTHENTICATED, "The token is not good.");
         }
         admission.accept(sandbox.startsWith("sbb") ? "beta" : "alpha");

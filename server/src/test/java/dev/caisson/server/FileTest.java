@@ -12,6 +12,7 @@ import java.net.URI;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
 import java.util.Arrays;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
@@ -151,6 +152,42 @@ class FileTest {
         Thread.sleep(20);
         URI link = URI.create(tree(made.body()).path("url").asString());
         assertThat(SERVER.send(HttpRequest.newBuilder(link)).statusCode()).isEqualTo(401);
+    }
+
+    @Test
+    void linksEndWithTheSecretThatTheyWereMadeWith() throws Exception {
+        try (TestServer server = new TestServer()) {
+            server.control.files.contents.put("/work/linked", bytes("linked"));
+            String made = server.post(FILES + "/links", "{\"path\":\"/work/linked\"}").body();
+            URI link = URI.create(tree(made).path("url").asString());
+            assertThat(server.send(HttpRequest.newBuilder(link)).body()).isEqualTo("linked");
+            server.control.rotate();
+            HttpResponse<String> over = server.send(HttpRequest.newBuilder(link));
+            assertThat(over.statusCode()).isEqualTo(401);
+            assertThat(over.body()).doesNotContain("linked");
+        }
+    }
+
+    @Test
+    void linksAndTicketsEndAsATokenDoes() throws Exception {
+        HttpRequest.Builder person =
+                HttpRequest.newBuilder(SERVER.uri(FILES + "/links"))
+                        .header("Authorization", "Bearer oidc.good.token");
+        HttpResponse<String> made =
+                SERVER.send(TestServer.json(person, "POST", "{\"path\":\"/work/x\"}"));
+        Instant end = Instant.parse(tree(made.body()).path("expiresAt").asString());
+        assertThat(end).isBefore(Instant.now().plusSeconds(21));
+        String usual = SERVER.post(FILES + "/links", "{\"path\":\"/work/x\"}").body();
+        assertThat(Instant.parse(tree(usual).path("expiresAt").asString()))
+                .isAfter(Instant.now().plusSeconds(800)); // control
+        HttpRequest.Builder ticket =
+                HttpRequest.newBuilder(
+                                SERVER.uri(
+                                        "/v1/sandboxes/" + TestServer.SANDBOX + "/ports/1/tickets"))
+                        .header("Authorization", "Bearer oidc.good.token");
+        HttpResponse<String> issued = SERVER.send(TestServer.json(ticket, "POST", "{}"));
+        assertThat(Instant.parse(tree(issued.body()).path("expiresAt").asString()))
+                .isBefore(Instant.now().plusSeconds(21));
     }
 
     @Test

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import dev.caisson.api.CaissonException;
+import dev.caisson.control.Caller;
 import dev.caisson.control.Role;
 import java.io.InputStream;
 import java.net.InetAddress;
@@ -308,5 +309,12 @@ class OperationsTest {
         now[0] = now[0].plus(Duration.ofSeconds(1));
         assertThat(tickets.redeem(late, "/a")).isEmpty();
         assertThat(tickets.redeem(null, "/a")).isEmpty();
+        Caller brief = FakeControl.ending("alpha", now[0].plusSeconds(5));
+        String last = tickets.issue(brief, "/a");
+        String over = tickets.issue(brief, "/a");
+        now[0] = now[0].plusMillis(4_999);
+        assertThat(tickets.redeem(last, "/a")).isPresent();
+        now[0] = now[0].plusMillis(1);
+        assertThat(tickets.redeem(over, "/a")).isEmpty();
     }
 }

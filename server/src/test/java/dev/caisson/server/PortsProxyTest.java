@@ -168,6 +168,34 @@ class PortsProxyTest {
     }
 
     @Test
+    void aBrowserFollowsALinkAndIsLetIn() throws Exception {
+        try (Inside inside = new Inside(OK)) {
+            String bare = "Caisson-Port-Token: good\r\n";
+            String follow = request(inside.host()).replace(bare, "");
+            String link = follow.replace("/path?q=1", "/.caisson/links/good");
+            String answer = send(link);
+            assertThat(answer)
+                    .startsWith("HTTP/1.1 303")
+                    .contains("Location: /app?x=1", "Set-Cookie: caisson_port=pass-" + ID + ";");
+            assertThat(inside.heard).isEmpty();
+            assertThat(send(link.replace("links/good", "links/bad"))).startsWith("HTTP/1.1 401");
+            assertThat(send(follow)).startsWith("HTTP/1.1 401"); // control: without the cookie
+            String cookie = "Cookie: a=b; caisson_port=pass-" + ID;
+            String own = "\r\nOrigin: http://" + inside.host();
+            assertThat(send(follow.replace("\r\n\r\n", "\r\n" + cookie + own + "\r\n\r\n")))
+                    .startsWith("HTTP/1.1 200");
+            assertThat(inside.heard).hasSize(1);
+            assertThat(inside.heard.getFirst())
+                    .contains("Cookie: a=b\r\n")
+                    .doesNotContain("caisson", "pass-");
+            String other = "\r\nOrigin: http://81-" + ID + ".box.test";
+            assertThat(send(follow.replace("\r\n\r\n", "\r\n" + cookie + other + "\r\n\r\n")))
+                    .startsWith("HTTP/1.1 401");
+            assertThat(inside.heard).hasSize(1);
+        }
+    }
+
+    @Test
     void keepsCookiesToTheirOwnHost() throws Exception {
         String answer =
                 String.join(

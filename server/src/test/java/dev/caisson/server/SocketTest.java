@@ -151,6 +151,18 @@ class SocketTest {
     }
 
     @Test
+    void aTicketEndsWithTheSecretThatItWasMadeWith() throws Exception {
+        String id = start("cat");
+        String path = "/v1/execs/" + id + "/tickets";
+        String url = tree(SERVER.post(path, "").body()).path("url").asString();
+        SERVER.control.rotate();
+        assertThatThrownBy(() -> open(url, new Heard(), false))
+                .hasCauseInstanceOf(WebSocketHandshakeException.class);
+        String next = tree(SERVER.post(path, "").body()).path("url").asString();
+        open(next, new Heard(), false).abort(); // control
+    }
+
+    @Test
     void saysThatARouteIsAWebSocket() throws Exception {
         String id = start("cat");
         HttpResponse<String> plain = SERVER.get("/v1/execs/" + id + "/terminal");
