@@ -4,6 +4,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.LongConsumer;
@@ -149,10 +150,21 @@ public interface SandboxFiles {
     List<ResultFile> collect(Path target, ByteSize limit);
 
     /**
-     * The form in which a path of any characters is given to the methods here: each percent sign as
-     * {@code %25}.
+     * The form in which a path of any characters is given to the methods here: percent signs and
+     * control characters as {@code %XX}.
      */
     static String escape(String literal) {
-        return literal.replace("%", "%25");
+        StringBuilder text = new StringBuilder(literal.length());
+        for (int i = 0; i < literal.length(); i++) {
+            char c = literal.charAt(i);
+            if (c != '%' && !Character.isISOControl(c)) {
+                text.append(c);
+                continue;
+            }
+            for (byte b : Character.toString(c).getBytes(StandardCharsets.UTF_8)) {
+                text.append('%').append(HexFormat.of().withUpperCase().toHexDigits(b));
+            }
+        }
+        return text.toString();
     }
 }

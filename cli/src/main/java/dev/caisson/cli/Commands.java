@@ -28,9 +28,11 @@ final class Commands {
                     "shell",
                     "cp",
                     "files",
+                    "links",
                     "logs",
                     "ps",
                     "top",
+                    "users",
                     "forward",
                     "port",
                     "snapshot",
@@ -78,9 +80,11 @@ final class Commands {
             case "shell" -> new ShellCommand();
             case "cp" -> new CpCommand();
             case "files" -> new FilesCommand();
+            case "links" -> new LinksCommand();
             case "logs" -> new LogsCommand();
             case "ps" -> new PsCommand();
             case "top" -> new TopCommand();
+            case "users" -> new UsersCommand();
             case "forward" -> new ForwardCommand();
             case "port" -> new PortCommand();
             case "snapshot" -> new SnapshotCommand();

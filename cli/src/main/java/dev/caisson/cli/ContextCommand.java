@@ -1,12 +1,12 @@
 package dev.caisson.cli;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.TreeMap;
-import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** {@code caisson context}: the servers that were logged in to. */
 @Command(
@@ -17,15 +17,11 @@ import picocli.CommandLine.Spec;
         footer = {"", "Example:", "  caisson context use work"})
 final class ContextCommand extends Group {
 
+    /** One as it is listed: without its key. */
+    record Shown(boolean used, String name, String url, @Nullable String tenant) {}
+
     /** What the commands below share. */
-    @SuppressWarnings("NullAway.Init") // picocli sets the fields
-    abstract static class OnFile implements Callable<Integer> {
-        @Spec private CommandSpec spec;
-
-        Main main() {
-            return (Main) spec.root().userObject();
-        }
-
+    abstract static class OnFile extends LocalCommand {
         Path file() {
             return Contexts.file(main().env());
         }
@@ -37,15 +33,23 @@ final class ContextCommand extends Group {
         @Override
         public Integer call() {
             Contexts contexts = Contexts.load(file());
-            Table table = new Table("USED", "NAME", "URL", "TENANT");
+            List<Shown> all = new ArrayList<>();
             new TreeMap<>(contexts.contexts())
                     .forEach((name, context) ->
-                            table.row(
-                                    name.equals(contexts.current()) ? "*" : "",
-                                    name,
-                                    context.url(),
-                                    context.tenant()));
-            main().streams().print(table.text(new Printer(main(), false).width()));
+                            all.add(
+                                    new Shown(
+                                            name.equals(contexts.current()),
+                                            name,
+                                            context.url(),
+                                            context.tenant())));
+            printer()
+                    .list(
+                            all,
+                            List.of("USED", "NAME", "URL", "TENANT"),
+                            one ->
+                                    new @Nullable Object[] {
+                                        one.used() ? "*" : "", one.name(), one.url(), one.tenant()
+                                    });
             return 0;
         }
     }

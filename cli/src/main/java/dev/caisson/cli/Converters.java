@@ -24,6 +24,17 @@ final class Converters {
         }
     }
 
+    /** Whether commands may be root inside, as the API says it. */
+    static final class Root implements ITypeConverter<String> {
+        @Override
+        public String convert(String text) {
+            if (!text.equals("denied") && !text.equals("allowed")) {
+                throw malformed(text, "choice", "Write denied or allowed.");
+            }
+            return text;
+        }
+    }
+
     /** {@code 128k}, in steps of 1024 as sizes are. */
     static final class Count implements ITypeConverter<Long> {
         @Override

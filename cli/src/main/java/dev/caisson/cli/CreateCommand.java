@@ -59,8 +59,14 @@ final class CreateCommand extends ServerCommand {
     @ArgGroup(validate = false)
     private AskedLife life = new AskedLife();
 
-    @Option(names = "--root", description = "let commands be root inside, with sudo")
-    private boolean root;
+    @Option(
+            names = "--root",
+            arity = "0..1",
+            paramLabel = "denied|allowed",
+            fallbackValue = "allowed",
+            converter = Converters.Root.class,
+            description = "whether sudo works inside (denied; --root alone: allowed)")
+    private @Nullable String root;
 
     @Option(
             names = "--volume",
@@ -98,7 +104,7 @@ final class CreateCommand extends ServerCommand {
                 life.maxLifeMillis(),
                 life.onTimeout(),
                 life.autoResume(),
-                root ? "allowed" : null,
+                root,
                 mounts(),
                 null,
                 allowDegraded ? true : null,

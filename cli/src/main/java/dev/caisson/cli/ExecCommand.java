@@ -2,12 +2,14 @@ package dev.caisson.cli;
 
 import dev.caisson.api.ExecResult;
 import dev.caisson.api.ExecSpec;
+import dev.caisson.api.PtySize;
 import dev.caisson.api.Sandbox;
 import dev.caisson.api.User;
 import dev.caisson.client.RemoteCaisson;
 import dev.caisson.client.ServiceClient;
 import dev.caisson.v1.ExecJson;
 import dev.caisson.v1.ExecRequest;
+import dev.caisson.v1.PtyJson;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -88,7 +90,7 @@ class ExecCommand extends ServerCommand {
             return 0;
         }
         try (RemoteCaisson caisson = RemoteCaisson.open(config())) {
-            ExecSession session = new ExecSession(main().streams());
+            ExecSession session = new ExecSession(main().streams(), client.execs()::find);
             Sandbox sandbox = caisson.sandbox(id);
             try {
                 return wantsTerminal()
@@ -143,7 +145,9 @@ class ExecCommand extends ServerCommand {
                 : User.named(given);
     }
 
+    /** Of one that is left running; what it reads comes from whoever attaches. */
     private ExecRequest request(ExecSpec spec) {
+        @Nullable PtySize size = wantsTerminal() ? ExecSession.size() : null;
         return new ExecRequest(
                 spec.argv(),
                 null,
@@ -152,10 +156,10 @@ class ExecCommand extends ServerCommand {
                 user,
                 timeout == null ? null : timeout.toMillis(),
                 null,
-                null,
+                (stdin && size == null) ? true : null,
                 null,
                 linger ? true : null,
-                null,
+                size == null ? null : new PtyJson(size.rows(), size.cols()),
                 null,
                 null);
     }

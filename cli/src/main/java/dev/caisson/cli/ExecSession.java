@@ -1,18 +1,26 @@
 package dev.caisson.cli;
 
+import dev.caisson.api.CaissonException;
 import dev.caisson.api.Exec;
 import dev.caisson.api.ExecListener;
 import dev.caisson.api.ExecResult;
 import dev.caisson.api.OutputFd;
 import dev.caisson.api.PtySize;
+import dev.caisson.v1.ExecJson;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 
 /**
  * A command in a sandbox of a server, with the streams of this process. On a terminal everything
@@ -22,12 +30,33 @@ final class ExecSession {
     private static final PtySize USUAL = new PtySize(24, 80);
     private static final int BUFFER = 32 << 10;
 
+    /** A command that has not begun by then waits for something. */
+    private static final Duration SOON = Duration.ofSeconds(1);
+
+    /** How long what was typed before the escape sequence may take to arrive. */
+    private static final Duration LAST_KEYS = Duration.ofSeconds(1);
+
+    /** Pieces of what is typed that may wait for a server. */
+    private static final int MOST_WAITING = 256;
+
+    /** Stands behind the last keys. */
+    private static final byte[] LEAVE = new byte[0];
+
     private final Streams streams;
     private final CompletableFuture<Optional<ExecResult>> over = new CompletableFuture<>();
+    private final CountDownLatch begun = new CountDownLatch(1);
+    private final Function<String, ExecJson> look;
     private volatile boolean readerGone;
+    private volatile boolean raw;
 
-    ExecSession(Streams streams) {
+    /**
+     * One for a command.
+     *
+     * @param look finds a command by its id
+     */
+    ExecSession(Streams streams, Function<String, ExecJson> look) {
         this.streams = streams;
+        this.look = look;
     }
 
     /** Starts a command, or finds one again. */
@@ -39,6 +68,11 @@ final class ExecSession {
     /** Passes output on as it comes. */
     private final class PassOn implements ExecListener {
         private byte[] chunk = new byte[0];
+
+        @Override
+        public void started(long pid) {
+            begun.countDown();
+        }
 
         @Override
         public void output(OutputFd fd, ByteBuffer bytes) {
@@ -67,6 +101,7 @@ final class ExecSession {
     /** Runs a command on pipes; a signal that ends this process ends it. */
     ExecResult onPipes(Begin begin, boolean stdin) {
         Exec exec = begin.begin(new PassOn());
+        sayWhatItWaitsFor(exec.id());
         Interruption interruption = Interruption.ending(exec::kill);
         try {
             return await(exec, stdin);
@@ -112,7 +147,9 @@ final class ExecSession {
     /** Uses a command that has a terminal; empty when it was left running. */
     Optional<ExecResult> onTerminal(Begin begin) {
         Exec exec = begin.begin(new PassOn());
+        sayWhatItWaitsFor(exec.id());
         try (Tty _ = Tty.raw(size -> exec.resize(size.rows(), size.cols()))) {
+            raw = true;
             type(exec);
             var _ =
                     exec.onExit()
@@ -125,32 +162,81 @@ final class ExecSession {
                             });
             return over.join();
         } catch (CompletionException e) {
-            if (e.getCause() instanceof dev.caisson.api.CaissonException failure) {
+            if (e.getCause() instanceof CaissonException failure) {
                 throw failure;
             }
             throw e;
         }
     }
 
+    /**
+     * Passes on what is typed. Two threads, so that the escape sequence is heard when the server
+     * does not answer.
+     */
     private void type(Exec exec) {
-        Thread.ofPlatform()
-                .daemon()
-                .name("caisson-keys")
+        BlockingQueue<byte[]> typed = new ArrayBlockingQueue<>(MOST_WAITING);
+        Thread.ofPlatform().daemon().name("caisson-keys").start(() -> read(typed));
+        Thread.ofPlatform().daemon().name("caisson-typing").start(() -> send(typed, exec.stdin()));
+    }
+
+    private void read(BlockingQueue<byte[]> typed) {
+        EscapeFilter filter = new EscapeFilter();
+        byte[] keys = new byte[4096];
+        try {
+            InputStream in = streams.in();
+            for (int n = in.read(keys); n >= 0; n = in.read(keys)) {
+                byte[] passed = filter.pass(keys, n);
+                if (passed.length > 0) {
+                    typed.put(passed);
+                }
+                if (filter.detached()) {
+                    over.completeOnTimeout(
+                            Optional.empty(), LAST_KEYS.toMillis(), TimeUnit.MILLISECONDS);
+                    typed.put(LEAVE);
+                    return;
+                }
+            }
+        } catch (IOException e) {
+            // The terminal is gone.
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void send(BlockingQueue<byte[]> typed, OutputStream inside) {
+        try {
+            for (byte[] keys = typed.take(); keys.length > 0; keys = typed.take()) {
+                try {
+                    inside.write(keys);
+                } catch (IOException e) {
+                    // Lost with a connection that broke; what is typed later may arrive again.
+                }
+            }
+            over.complete(Optional.empty());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Says what a command waits for that does not begin: a person may not know. */
+    private void sayWhatItWaitsFor(String exec) {
+        Thread.ofVirtual()
                 .start(() -> {
-                    EscapeFilter filter = new EscapeFilter();
-                    byte[] keys = new byte[4096];
                     try {
-                        OutputStream inside = exec.stdin();
-                        InputStream in = streams.in();
-                        for (int n = in.read(keys); n >= 0; n = in.read(keys)) {
-                            inside.write(filter.pass(keys, n));
-                            if (filter.detached()) {
-                                over.complete(Optional.empty());
-                                return;
-                            }
+                        if (begun.await(SOON.toMillis(), TimeUnit.MILLISECONDS)) {
+                            return;
                         }
-                    } catch (IOException e) {
-                        // It ended, which its result tells.
+                        ExecJson now = look.apply(exec);
+                        if (now.state().equals("waiting_approval")) {
+                            streams.say(
+                                    "waits for an approval: caisson approvals approve "
+                                            + Clean.text(String.valueOf(now.approval()))
+                                            + (raw ? "\r" : ""));
+                        }
+                    } catch (CaissonException e) {
+                        // Whoever waits for its result is told.
+                    } catch (InterruptedException e) {
+                        Thread.currentThread().interrupt();
                     }
                 });
     }

@@ -81,7 +81,7 @@ final class ExecsCommand extends Group {
             ExecJson exec = client.execs().find(id);
             boolean terminal = exec.pty() && exec.endedAt() == null && Streams.isTerminal(0);
             try (RemoteCaisson caisson = RemoteCaisson.open(config())) {
-                ExecSession session = new ExecSession(main().streams());
+                ExecSession session = new ExecSession(main().streams(), client.execs()::find);
                 try {
                     return terminal ? onTerminal(session, caisson) : watch(session, caisson);
                 } catch (CaissonException e) {

@@ -11,6 +11,7 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Semaphore;
@@ -26,6 +27,7 @@ import picocli.CommandLine.Parameters;
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 final class ForwardCommand extends ServerCommand {
     private static final int MOST_CONNECTIONS = 256;
+    private static final int BUFFER = 16 << 10;
 
     @Parameters(index = "0", paramLabel = "ID", description = "id or name of a sandbox")
     private String id;
@@ -41,6 +43,7 @@ final class ForwardCommand extends ServerCommand {
 
     @Override
     int run(ServiceClient client, Printer printer) {
+        client.sandboxes().find(id); // there is nothing to listen for otherwise
         List<Thread> listeners = new ArrayList<>();
         for (String port : ports) {
             listeners.add(listen(client, printer, port));
@@ -93,7 +96,10 @@ final class ForwardCommand extends ServerCommand {
         try (connection;
                 Tunnel tunnel = client.ports().dial(id, inside)) {
             Thread up = Thread.ofVirtual().start(() -> copy(connection, tunnel.output()));
-            tunnel.input().transferTo(connection.getOutputStream());
+            InputStream from = tunnel.input();
+            byte[] first = first(from, inside);
+            connection.getOutputStream().write(first);
+            from.transferTo(connection.getOutputStream());
             connection.shutdownOutput();
             up.join();
         } catch (CaissonException e) {
@@ -104,6 +110,23 @@ final class ForwardCommand extends ServerCommand {
             Thread.currentThread().interrupt();
         } finally {
             connections.release();
+        }
+    }
+
+    /** The first bytes; where the connection broke without any, nobody listens as a rule. */
+    private byte[] first(InputStream from, int inside) throws IOException {
+        byte[] bytes = new byte[BUFFER];
+        try {
+            return Arrays.copyOf(bytes, Math.max(0, from.read(bytes)));
+        } catch (IOException e) {
+            main().streams()
+                    .say(
+                            "port "
+                                    + inside
+                                    + " of "
+                                    + Clean.text(id)
+                                    + " cannot be reached: does a program listen there?");
+            throw e;
         }
     }
 

@@ -6,7 +6,6 @@ import dev.caisson.v1.ErrorJson;
 import dev.caisson.v1.StreamItem;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -57,7 +56,7 @@ final class Items {
         try {
             target.write(bytes);
         } catch (IOException e) {
-            throw new UncheckedIOException("nobody reads the output", e);
+            throw new ReaderGone(e);
         }
     }
 }

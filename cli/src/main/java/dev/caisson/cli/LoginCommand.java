@@ -8,13 +8,10 @@ import java.io.Console;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** {@code caisson login}: remembers a server and a key. */
 @Command(
@@ -25,10 +22,11 @@ import picocli.CommandLine.Spec;
         sortOptions = false,
         footer = {"", "Example:", "  caisson login https://caisson.example.org:8443 --name work"})
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
-final class LoginCommand implements Callable<Integer> {
+final class LoginCommand extends LocalCommand {
     private static final int LONGEST_KEY = 200;
 
-    @Spec private CommandSpec spec;
+    /** What was remembered. */
+    record Remembered(String name, String url, String version, String role, String tenant) {}
 
     @Option(
             names = "--name",
@@ -42,19 +40,12 @@ final class LoginCommand implements Callable<Integer> {
     @Option(names = "--tenant", paramLabel = "ID", description = "act for it, as an operator")
     private @Nullable String tenant;
 
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "show this")
-    @SuppressWarnings("UnusedVariable") // picocli asks its own model
-    private boolean help;
-
     @Parameters(paramLabel = "URL", description = "http or https")
     private String url;
 
     @Override
     public Integer call() {
-        Main main = (Main) spec.root().userObject();
+        Main main = main();
         Contexts.Context context =
                 new Contexts.Context(
                         url,
@@ -68,17 +59,17 @@ final class LoginCommand implements Callable<Integer> {
         Path file = Contexts.file(main.env());
         String called = name == null ? Server.config(context).url().getHost() : name;
         Contexts.load(file).with(called, context).using(called).save(file);
-        main.streams()
-                .print(
+        printer()
+                .made(
+                        new Remembered(called, url, info.version(), info.role(), info.tenant()),
                         "logged in to "
-                                + Clean.text(called)
+                                + called
                                 + ", version "
-                                + Clean.text(info.version())
+                                + info.version()
                                 + ", as "
-                                + Clean.text(info.role())
+                                + info.role()
                                 + " of "
-                                + Clean.text(info.tenant())
-                                + "\n");
+                                + info.tenant());
         return 0;
     }
 

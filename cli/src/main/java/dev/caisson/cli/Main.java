@@ -101,6 +101,8 @@ final class Main implements Runnable {
             }
         } catch (CaissonException e) {
             return report(e, given);
+        } catch (ReaderGone e) {
+            return ExitStatus.READER_GONE;
         } catch (RuntimeException e) {
             // As the library does with what it runs.
             e.printStackTrace(streams.printer());
@@ -138,15 +140,22 @@ final class Main implements Runnable {
         if (e instanceof CaissonException failure) {
             return report(failure, args);
         }
+        if (e instanceof ReaderGone) {
+            return ExitStatus.READER_GONE;
+        }
         throw e;
     }
 
     private int report(CaissonException failure, List<String> args) {
-        if (args.stream().takeWhile(arg -> !arg.equals("--")).anyMatch("--json"::equals)) {
-            streams.print(RunJson.error(failure, Optional.empty()));
-        } else {
+        if (args.stream().takeWhile(arg -> !arg.equals("--")).noneMatch("--json"::equals)) {
             streams.say(Explain.failure(failure));
+            return ExitStatus.of(failure.code());
         }
-        return ExitStatus.of(failure.code());
+        try {
+            streams.print(RunJson.error(failure, Optional.empty()));
+            return ExitStatus.of(failure.code());
+        } catch (ReaderGone e) {
+            return ExitStatus.READER_GONE;
+        }
     }
 }

@@ -49,6 +49,8 @@ import picocli.CommandLine.Spec;
         })
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 final class RunCommand implements Callable<Integer> {
+    private static final String DENIED = "denied";
+
     @ParentCommand private Main main;
     @Spec private @Nullable CommandSpec spec; // null where the line was plain
 
@@ -104,6 +106,14 @@ final class RunCommand implements Callable<Integer> {
             names = "--allow-degraded",
             description = "accept a host that cannot enforce everything; results say what")
     private boolean allowDegraded;
+
+    @Option(
+            names = "--root",
+            paramLabel = "denied|allowed",
+            defaultValue = DENIED,
+            converter = Converters.Root.class,
+            description = "whether sudo works inside (${DEFAULT-VALUE})")
+    private String root = DENIED;
 
     @Option(names = "--quiet", description = "no lines from Caisson about a run that ended")
     private boolean quiet;
@@ -182,6 +192,7 @@ final class RunCommand implements Callable<Integer> {
             case "--out" -> out = Path.of(value);
             case "--env" -> env.add(value);
             case "--workdir" -> workdir = value;
+            case "--root" -> root = new Converters.Root().convert(value);
             case "--tier" -> tier = new Converters.TierName().convert(value);
             default -> {
                 return limits.plain(name, value);
@@ -227,7 +238,8 @@ final class RunCommand implements Callable<Integer> {
                         .withTier(tier)
                         .withLimits(limits.limits())
                         .withEnv(environment())
-                        .withAllowDegraded(allowDegraded);
+                        .withAllowDegraded(allowDegraded)
+                        .withRoot(!root.equals(DENIED));
         ProgramWords program = ProgramWords.of(words, behindDashes(), lang);
         if (stdin && program.fromStdin()) {
             throw wrong("--stdin and code from standard input exclude each other.");

@@ -30,7 +30,10 @@ final class Server {
                             local.isEmpty()
                                     ? "No server is named."
                                     : "No server is named, and " + local)
-                    .withRemedy("Set CAISSON_URL and CAISSON_API_KEY, or run: caisson login URL");
+                    .withRemedy(
+                            "Set CAISSON_URL and CAISSON_API_KEY, or run: caisson login URL. One"
+                                    + " program runs here without a server: caisson run --"
+                                    + " COMMAND. A server of your own: caisson serve");
         }
         return config(contexts.find(name));
     }

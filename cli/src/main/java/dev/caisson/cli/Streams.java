@@ -35,25 +35,29 @@ record Streams(
 
     /** Says a line about Caisson's own doing. */
     void say(String line) {
-        write(err, "caisson: " + line + "\n");
+        try {
+            err.write(("caisson: " + line + "\n").getBytes(StandardCharsets.UTF_8));
+        } catch (IOException ignored) {
+            // Nobody is left to be told.
+        }
     }
 
-    /** Prints to standard output. */
+    /**
+     * Prints to standard output.
+     *
+     * @throws ReaderGone when nobody reads it
+     */
     void print(String text) {
-        write(out, text);
+        try {
+            out.write(text.getBytes(StandardCharsets.UTF_8));
+        } catch (IOException e) {
+            throw new ReaderGone(e);
+        }
     }
 
     /** For what prints whole pages. */
     PrintWriter printer() {
         return new PrintWriter(out, true, StandardCharsets.UTF_8);
-    }
-
-    private static void write(OutputStream target, String text) {
-        try {
-            target.write(text.getBytes(StandardCharsets.UTF_8));
-        } catch (IOException ignored) {
-            // Nobody is left to be told.
-        }
     }
 
     static boolean isTerminal(int fd) {

@@ -117,10 +117,7 @@ final class WebhooksCommand extends Group {
         @Override
         int run(ServiceClient client, Printer printer) {
             printer.list(
-                    ServiceClient.all(
-                            Query.LARGE, query -> client.webhooks().deadLetters(id, query)),
-                    EventsCommand.HEADS,
-                    EventsCommand::cells);
+                    client.webhooks().deadLetters(id), EventsCommand.HEADS, EventsCommand::cells);
             return 0;
         }
     }

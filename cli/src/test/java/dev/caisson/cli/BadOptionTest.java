@@ -36,6 +36,7 @@ class BadOptionTest {
                         + " auto.",
                 "run --on-output-limit stop -- x|--on-output-limit: 'stop' is not a choice. Write"
                         + " truncate or kill.",
+                "run --root yes -- x|--root: 'yes' is not a choice. Write denied or allowed.",
                 "run --env A -- x|--env: 'A' is not of the form NAME=VALUE. See: caisson help run",
                 "run --workdir here -- x|The working directory 'here' is not absolute.",
                 "run --file /no/such -- x|--file: there is no file or folder '/no/such' here. Write"
@@ -81,7 +82,16 @@ class BadOptionTest {
                 .contains("--cpus", "(1)", "--memory", "(512m)", "--pids", "(256)", "--disk")
                 .contains("(1g)", "--inodes", "(128k)", "--open-files", "(1024)", "--timeout")
                 .contains("(60s)", "--output-limit", "(1m)", "(truncate)", "--io-rate", "--file")
-                .contains("--out", "--env", "--stdin", "--workdir", "--json", "--tier", "--quiet");
+                .contains(
+                        "--out",
+                        "--env",
+                        "--stdin",
+                        "--workdir",
+                        "--json",
+                        "--tier",
+                        "--quiet",
+                        "--root",
+                        "(denied)");
     }
 
     @Test

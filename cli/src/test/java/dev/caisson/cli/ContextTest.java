@@ -92,6 +92,11 @@ class ContextTest {
         assertThat(shell.run("context", "ls")).isZero();
         assertThat(shell.out())
                 .isEqualTo("\tone\t" + server.url() + "\t\n*\ttwo\t" + server.url() + "\t\n");
+        Shell json = shell();
+        assertThat(json.run("context", "ls", "--json")).isZero();
+        assertThat(json.out())
+                .startsWith("{\"items\":[{\"used\":false,\"name\":\"one\",")
+                .doesNotContain(KEY);
         assertThat(shell().run("context", "use", "one")).isZero();
         assertThat(shell().run("context", "rm", "one")).isZero();
         assertThat(shell().run("ls")).isEqualTo(125);

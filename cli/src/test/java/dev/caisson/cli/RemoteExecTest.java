@@ -163,6 +163,38 @@ class RemoteExecTest {
     }
 
     @Test
+    void whatIsLeftRunningKeepsItsTerminalOrItsInput() {
+        String route = "POST" + Remote.ONE + "/execs";
+
+        assertThat(shell.run("exec", "-d", "-t", Remote.SB, "sh")).isZero();
+        assertThat(server.requests(route).getLast().text()).contains("\"pty\":{\"rows\":");
+        assertThat(shell.run("exec", "-d", "-i", Remote.SB, "cat")).isZero();
+        assertThat(server.requests(route).getLast().text())
+                .contains("\"stdin\":true")
+                .doesNotContain("\"pty\":{");
+    }
+
+    @Test
+    void saysWhatACommandWaitsFor() {
+        server.on(
+                "GET /v1/execs/" + Remote.EX,
+                Remote.EXEC.replace("\"running\"", "\"waiting_approval\",\"approval\":\"ap1\""));
+        server.on(
+                Remote.STREAM,
+                (request, reply) -> {
+                    for (int i = 0; i < 100 && shell.err().isEmpty(); i++) {
+                        java.util.concurrent.locks.LockSupport.parkNanos(100_000_000);
+                    }
+                    reply.stream().item(Remote.exit("\"exitCode\":0,\"reason\":\"exited\""));
+                });
+
+        assertThat(shell.run("exec", Remote.SB, "x")).isZero();
+
+        assertThat(shell.err())
+                .isEqualTo("caisson: waits for an approval: caisson approvals approve ap1\n");
+    }
+
+    @Test
     void copiesInAndOut() throws IOException {
         Path file = Files.writeString(folder.resolve("a%b"), "content");
         server.on(

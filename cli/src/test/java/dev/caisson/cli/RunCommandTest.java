@@ -267,6 +267,20 @@ class RunCommandTest {
     }
 
     @Test
+    void rootInsideIsForThoseWhoAskForIt() {
+        shell.run("run", "--", "x");
+        assertThat(caisson.asked().sandbox().root()).isFalse();
+
+        // The plain way to write it and the other one.
+        shell.run("run", "--root", "allowed", "--", "x");
+        assertThat(caisson.asked().sandbox().root()).isTrue();
+        shell.run("run", "--root=denied", "--", "x");
+        assertThat(caisson.asked().sandbox().root()).isFalse();
+        shell.run("run", "--root=allowed", "--", "x");
+        assertThat(caisson.asked().sandbox().root()).isTrue();
+    }
+
+    @Test
     void jsonErrorIsOneObjectToo() {
         caisson.fails(CaissonException.of(ErrorCode.NO_CAPACITY, "Full."));
 

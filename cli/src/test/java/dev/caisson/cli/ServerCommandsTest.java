@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.caisson.testkit.StubServer;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.OptionalInt;
@@ -206,6 +207,8 @@ class ServerCommandsTest {
                 "events --limit 5|GET /v1/events",
                 "info|GET /v1/info",
                 "files ls x|GET /v1/sandboxes/x/files/list",
+                "users add x y|POST /v1/sandboxes/x/users",
+                "links x y|POST /v1/sandboxes/x/files/links",
                 "tickets exec x|POST /v1/execs/x/tickets",
                 "tickets port x 80|POST /v1/sandboxes/x/ports/80/tickets",
             })
@@ -251,7 +254,60 @@ class ServerCommandsTest {
         assertThat(shell.run("update", "x", "--disk", "1g")).isEqualTo(125);
         assertThat(shell.run("execs", "signal", "x", "NONE")).isEqualTo(125);
         assertThat(shell.err()).contains("'NONE' is no signal: write TERM, SIGTERM or 15.");
+        assertThat(shell.run("create", "--root", "maybe")).isEqualTo(125);
+        assertThat(shell.err())
+                .contains("--root: 'maybe' is not a choice. Write denied or allowed.");
         assertThat(server.requests()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"--root,allowed", "--root allowed,allowed", "--root denied,denied"})
+    void rootIsAskedForAloneAndByName(String words, String sent) {
+        server.on("POST /v1/sandboxes", Remote.sandbox("null", "{}"));
+
+        assertThat(shell.run(("create " + words + " --json").split(" "))).as(shell.err()).isZero();
+
+        assertThat(server.requests().getFirst().text()).contains("\"root\":\"" + sent + "\"");
+    }
+
+    @Test
+    void aLinkIsForOneMethodAndATime() {
+        String route = "POST" + Remote.ONE + "/files/links";
+        server.on(route, "{\"url\":\"http://u/l\",\"expiresAt\":\"2026-11-30T12:00:00Z\"}");
+
+        assertThat(shell.run("links", Remote.SB, "a%b")).isZero();
+        assertThat(shell.run("links", "--put", "--expires", "1h", Remote.SB, "/tmp/x")).isZero();
+
+        assertThat(shell.out()).isEqualTo("http://u/l\nhttp://u/l\n");
+        assertThat(server.requests(route).getFirst().text())
+                .contains("\"path\":\"a%25b\"", "\"method\":\"GET\"", ":900000");
+        assertThat(server.requests(route).getLast().text())
+                .contains("\"path\":\"/tmp/x\"", "\"method\":\"PUT\"", ":3600000");
+    }
+
+    @Test
+    void whatNobodyReadsEndsQuietly() {
+        listHostile();
+        OutputStream broken =
+                new OutputStream() {
+                    @Override
+                    public void write(int b) throws IOException {
+                        throw new IOException("Broken pipe");
+                    }
+                };
+
+        assertThat(shell.out(broken).run("ls")).isEqualTo(141);
+        assertThat(shell.out(broken).run("ls", "--json", "--label", "wrong")).isEqualTo(141);
+
+        assertThat(shell.err()).isEmpty();
+        assertThat(shell.out(broken).run("rm", "--json", "none")).isEqualTo(141);
+    }
+
+    @Test
+    void nothingIsListenedForWithoutASandbox() {
+        assertThat(shell.run("forward", "none", "80:0")).isEqualTo(125);
+
+        assertThat(shell.out()).isEmpty();
     }
 
     @Test
@@ -264,7 +320,9 @@ class ServerCommandsTest {
         assertThat(alone.err())
                 .isEqualTo(
                         "caisson: No server is named. Set CAISSON_URL and CAISSON_API_KEY, or run:"
-                                + " caisson login URL\n");
+                                + " caisson login URL. One program runs here without a server:"
+                                + " caisson run -- COMMAND. A server of your own: caisson"
+                                + " serve\n");
     }
 
     @ParameterizedTest
@@ -337,6 +395,7 @@ class ServerCommandsTest {
                     "ps",
                     "top",
                     "forward",
+                    "links",
                     "pause",
                     "resume",
                     "fork",

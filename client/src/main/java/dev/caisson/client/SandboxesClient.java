@@ -9,6 +9,7 @@ import dev.caisson.v1.PauseRequest;
 import dev.caisson.v1.SandboxJson;
 import dev.caisson.v1.SandboxPatch;
 import dev.caisson.v1.SandboxRequest;
+import dev.caisson.v1.StreamItem;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -110,25 +111,18 @@ public final class SandboxesClient {
     }
 
     /**
-     * Output that is kept of all its commands, and what comes; blocks.
+     * Output that is kept of all its commands, and what comes, once, over broken connections;
+     * blocks.
      *
-     * @param follow until the sandbox ends
+     * @param follow until the sandbox ends, whose item is an {@code exit} of no exec
      */
     public void logs(String id, boolean follow, ItemListener listener) {
         new Follow<>(
                         http,
-                        after ->
-                                Call.get("v1", "sandboxes", id, "logs")
-                                        .query("follow", follow)
-                                        .query("after", after),
-                        dev.caisson.v1.StreamItem.class,
-                        dev.caisson.v1.StreamItem::id,
+                        after -> Call.get("v1", "sandboxes", id, "logs").query("follow", follow),
+                        StreamItem.class,
+                        item -> null,
                         follow ? Follow.End.LAST_ITEM : Follow.End.ANYHOW)
-                .run(
-                        item -> {
-                            listener.item(item);
-                            return follow && item.type().equals("exit") && item.exec() == null;
-                        },
-                        () -> {});
+                .run(new LogItems(listener)::take, () -> {});
     }
 }

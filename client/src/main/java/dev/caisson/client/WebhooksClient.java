@@ -4,6 +4,7 @@ import dev.caisson.v1.EventJson;
 import dev.caisson.v1.Page;
 import dev.caisson.v1.WebhookJson;
 import dev.caisson.v1.WebhookRequest;
+import java.util.List;
 import java.util.Map;
 
 /** Webhooks. */
@@ -36,9 +37,9 @@ public final class WebhooksClient {
         http.run(Call.delete("v1", "webhooks", id));
     }
 
-    /** Events whose delivery was given up. */
-    public Page<EventJson> deadLetters(String id, Query query) {
-        return http.page(query.on(Call.get("v1", "webhooks", id, "dead-letters")), EventJson.class);
+    /** Events whose delivery was given up: all of them that are kept. */
+    public List<EventJson> deadLetters(String id) {
+        return http.items(Call.get("v1", "webhooks", id, "dead-letters"), EventJson.class);
     }
 
     /** Delivers again what is behind that seq. */

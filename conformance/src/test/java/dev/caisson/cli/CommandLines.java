@@ -1,5 +1,7 @@
 package dev.caisson.cli;
 
+import dev.caisson.client.RemoteCaisson;
+import dev.caisson.client.RemoteConfig;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
@@ -13,7 +15,7 @@ public final class CommandLines {
     public record Ended(int status, String out, String err) {}
 
     /**
-     * Runs one to its end, off a terminal.
+     * Runs one to its end, off a terminal; {@code run} needs a server there, as all others do.
      *
      * @param env its environment, and nothing of this process's
      */
@@ -27,13 +29,7 @@ public final class CommandLines {
                         err,
                         false,
                         false);
-        Main main =
-                new Main(
-                        streams,
-                        () -> {
-                            throw new IllegalStateException("nothing is run on this host");
-                        },
-                        env);
+        Main main = new Main(streams, () -> RemoteCaisson.open(RemoteConfig.of(env)), env);
         int status = main.execute(words);
         return new Ended(
                 status, out.toString(StandardCharsets.UTF_8), err.toString(StandardCharsets.UTF_8));

@@ -7,15 +7,12 @@ import dev.caisson.cli.CommandLines;
 import dev.caisson.cli.CommandLines.Ended;
 import dev.caisson.v1.Json;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -24,73 +21,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import tools.jackson.databind.JsonNode;
 
-/** The commands of {@code caisson} against a real server with real sandboxes. */
+/** Sandboxes, commands and files by the commands of {@code caisson}, against a real server. */
 @Isolated("starts launchers and servers of its own")
 @Timeout(60)
-class CommandLineTest extends ServiceFixture {
-    /** What Caisson itself ends with where it refuses or fails. */
-    private static final int OWN_ERROR = 125;
-
-    private static Map<String, String> env(String key) {
-        return Map.of("CAISSON_URL", service.url().toString(), "CAISSON_API_KEY", key);
-    }
-
-    private static Ended caisson(String... words) {
-        return feed("", words);
-    }
-
-    private static Ended feed(String stdin, String... words) {
-        return CommandLines.run(env(service.adminKey()), stdin, words);
-    }
-
-    /** What one that must succeed printed. */
-    private static String ok(String... words) {
-        return ok(caisson(words));
-    }
-
-    private static String ok(Ended ended) {
-        assertThat(ended.status()).as(ended::toString).isZero();
-        return ended.out();
-    }
-
-    /** The one JSON object that one prints. */
-    private static JsonNode json(String... words) {
-        String out = ok(words);
-        assertThat(out).hasLineCount(1);
-        return Json.LENIENT.readTree(out);
-    }
-
-    private static List<JsonNode> items(String... words) {
-        List<JsonNode> items = new ArrayList<>();
-        json(words).path("items").forEach(items::add);
-        return items;
-    }
-
-    private static String create(String... more) {
-        List<String> words = new ArrayList<>(List.of("create"));
-        words.addAll(List.of(more));
-        String id = ok(words.toArray(String[]::new)).strip();
-        assertThat(id).startsWith("sb");
-        return id;
-    }
-
-    /** A refusal in one line that says what to do. */
-    private static void refused(Ended ended, String... wanted) {
-        assertThat(ended.status()).as(ended::toString).isEqualTo(OWN_ERROR);
-        assertThat(ended.out()).isEmpty();
-        assertThat(ended.err()).startsWith("caisson: ").hasLineCount(1).contains(wanted);
-    }
-
-    /** The same for programs. */
-    private static JsonNode refusedAsJson(Ended ended, String code) {
-        assertThat(ended.status()).as(ended::toString).isEqualTo(OWN_ERROR);
-        assertThat(ended.err()).isEmpty();
-        JsonNode error = Json.LENIENT.readTree(ended.out()).path("error");
-        assertThat(error.path("code").asString()).isEqualTo(code);
-        assertThat(error.path("message").asString()).isNotBlank();
-        return error;
-    }
-
+class CommandLineTest extends CommandLineFixture {
     // ---- sandboxes
 
     @Test
@@ -287,147 +221,6 @@ class CommandLineTest extends ServiceFixture {
         refused(caisson("files", "cat", id, "d/f"), "d/f");
     }
 
-    // ---- people
-
-    @Test
-    void keysAreMadeRotatedAndRevoked() {
-        String name = name();
-        String key = ok("keys", "create", "--name", name, "--role", "agent").strip();
-        assertThat(key).startsWith("caisson_");
-        JsonNode listed =
-                items("keys", "ls", "--json").stream()
-                        .filter(one -> one.path("name").asString("").equals(name))
-                        .findFirst()
-                        .orElseThrow();
-        assertThat(listed.has("key") && !listed.path("key").isNull()).isFalse();
-        assertThat(ok("keys", "ls")).contains(name).doesNotContain(key);
-        Ended mine = CommandLines.run(env(key), "", "create");
-        assertThat(mine.status()).isZero(); // control
-        refused(CommandLines.run(env(key), "", "keys", "ls"), "keys:read");
-
-        String rotated = ok("keys", "rotate", id(listed)).strip();
-        refused(CommandLines.run(env(key), "", "ls"), "key");
-        assertThat(CommandLines.run(env(rotated), "", "ls").status()).isZero();
-        ok("keys", "revoke", id(listed));
-        Ended revoked = CommandLines.run(env(rotated), "", "ls", "--json");
-        assertThat(revoked.out()).doesNotContain(rotated);
-        refusedAsJson(revoked, "unauthenticated");
-    }
-
-    @Test
-    void tenantsAreMadeSuspendedAndErased() {
-        String name = name();
-        String tenant = ok("tenants", "create", name, "--sandboxes", "1").strip();
-        Map<String, String> theirs =
-                Map.of(
-                        "CAISSON_URL",
-                        service.url().toString(),
-                        "CAISSON_API_KEY",
-                        service.adminKey(),
-                        "CAISSON_TENANT",
-                        name);
-
-        assertThat(json("tenants", "show", "--json", name).path("id").asString()).isEqualTo(tenant);
-        assertThat(ok("tenants", "ls")).contains(tenant + "\t" + name + "\tactive");
-        String id = ok(CommandLines.run(theirs, "", "create")).strip();
-        assertThat(ok("ls")).doesNotContain(id);
-        Map<String, String> own = env(ok(CommandLines.run(theirs, "", "keys", "create")).strip());
-        assertThat(ok(CommandLines.run(own, "", "ls"))).contains(id); // control
-        ok("tenants", "set", name, "--state", "suspended");
-        refused(CommandLines.run(own, "", "ls"), "suspended");
-        ok("tenants", "set", name, "--state", "active");
-        ok(CommandLines.run(own, "", "ls"));
-        JsonNode erased = json("tenants", "rm", "--json", name);
-        assertThat(erased.isObject()).isTrue();
-        assertThat(HostView.processes(id)).isEmpty();
-        refused(caisson("tenants", "show", name), name);
-    }
-
-    @Test
-    void policiesArePutShownAndRemoved(@TempDir Path folder) throws IOException {
-        String name = name();
-        String policy = "{\"maxLimits\":{\"memoryBytes\":67108864},\"allowDegraded\":true}";
-        Path file = Files.writeString(folder.resolve("policy.json"), policy);
-
-        assertThat(ok("policies", "put", name, file.toString())).isEqualTo(name + "\n");
-        assertThat(ok(feed(policy, "policies", "put", name, "-"))).isEqualTo(name + "\n");
-
-        JsonNode shown = json("policies", "show", name, "--json");
-        assertThat(shown.path("maxLimits").path("memoryBytes").asLong()).isEqualTo(64 << 20);
-        assertThat(ok("policies", "ls")).contains(name + "\t");
-        create("--policy", name, "--memory", "64m"); // control
-        refused(caisson("create", "--policy", name, "--memory", "65m"), "memory");
-        // What was shown can be put again, after a change.
-        ok(feed(shown.toString().replace("67108864", "134217728"), "policies", "put", name, "-"));
-        create("--policy", name, "--memory", "65m");
-        refused(feed("{\"maxLimit\":1}", "policies", "put", name, "-"), "maxLimit");
-        refused(caisson("policies", "put", name, folder.resolve("none").toString()), "none");
-        ok("policies", "rm", name);
-        refused(caisson("policies", "show", name), name);
-    }
-
-    @Test
-    void whatHappenedAndWhatWasUsedIsTold() {
-        String id = create();
-        ok("exec", id, "--", "echo", "x");
-        ok("rm", id);
-
-        assertThat(items("events", "--json", "--sandbox", id))
-                .extracting(event -> event.path("type").asString())
-                .containsSubsequence(
-                        "sandbox.created", "exec.started", "exec.ended", "sandbox.ended");
-        String ended = ok("events", "--sandbox", id, "--type", "sandbox.ended");
-        assertThat(ended).hasLineCount(1).contains(id).endsWith("deleted\n");
-        String seq = ended.substring(0, ended.indexOf('\t'));
-        assertThat(ok("events", "--sandbox", id, "--after", seq)).isEmpty();
-        assertThat(items("usage", "--json", "--by", "sandbox", "--sandbox", id))
-                .singleElement()
-                .satisfies(row -> assertThat(row.path("execs").asLong()).isEqualTo(1));
-        assertThat(ok("usage")).contains("\t");
-        refused(caisson("usage", "--by", "moon"), "sandbox");
-        JsonNode info = json("info", "--json");
-        assertThat(info.path("version").asString()).isNotBlank();
-        assertThat(ok("info")).contains("version\t");
-    }
-
-    @Test
-    void theConfigurationIsShownAndChecked(@TempDir Path folder) throws IOException {
-        Path file = Files.writeString(folder.resolve("caisson.yaml"), "listen: 127.0.0.1:4711\n");
-
-        assertThat(ok("config", "show", "--config", file.toString()))
-                .contains("listen\t127.0.0.1:4711\t");
-        assertThat(items("config", "show", "--json", "--listen", "127.0.0.1:1"))
-                .anyMatch(one ->
-                        one.path("name").asString().equals("listen")
-                                && one.path("value").asString().equals("127.0.0.1:1"));
-        assertThat(ok("config", "check", "--config", file.toString())).isEmpty();
-        Files.writeString(file, "listne: 127.0.0.1:4711\n");
-        refused(caisson("config", "check", "--config", file.toString()), "listne");
-        refused(caisson("config", "show", "--set", "a.b=c"), "a.b", "config show");
-        refused(caisson("config", "check", "--set", "tls.key=" + folder.resolve("none")), "tls");
-    }
-
-    @Test
-    void thingsAreMadeListedAndRemoved() {
-        String volume = name();
-        ok("volumes", "create", volume, "--disk", "32m");
-        String id = create("--volume", volume + ":/data");
-        ok("exec", id, "--", "sh", "-c", "echo v > /data/f");
-        assertThat(json("volumes", "show", "--json", volume).path("name").asString())
-                .isEqualTo(volume);
-        refused(caisson("volumes", "rm", volume), volume);
-        ok("rm", id);
-        assertThat(ok("volumes", "ls")).contains(volume);
-        ok("volumes", "rm", volume);
-
-        String pool = name();
-        ok("pools", "create", pool, "--size", "1");
-        assertThat(ok("pools", "ls")).contains(pool);
-        assertThat(json("pools", "resize", pool, "0", "--json").path("size").asInt()).isZero();
-        ok("pools", "rm", pool);
-        assertThat(ok("pools", "ls")).doesNotContain(pool);
-    }
-
     // ---- refusals
 
     @Test
@@ -454,57 +247,5 @@ class CommandLineTest extends ServiceFixture {
         JsonNode error = refusedAsJson(caisson("show", "--json", "sbnothing"), "not_found");
         assertThat(error.path("requestId").asString()).isNotBlank();
         refusedAsJson(caisson("create", "--json", "--memory", "much"), "invalid");
-    }
-
-    // ---- as a process
-
-    private static Process start(String... words) throws IOException {
-        List<String> command =
-                new ArrayList<>(
-                        List.of(
-                                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                                "-XX:TieredStopAtLevel=1",
-                                "-XX:+UseSerialGC",
-                                "--enable-native-access=ALL-UNNAMED",
-                                "dev.caisson.cli.Main"));
-        command.addAll(List.of(words));
-        ProcessBuilder builder = new ProcessBuilder(command);
-        builder.environment().putAll(env(service.adminKey()));
-        builder.environment().put("CLASSPATH", LiveService.classPath());
-        return builder.start();
-    }
-
-    @Test
-    void aRunGoesToTheServer() throws Exception {
-        Process run = start("run", "--json", "--", "sh", "-c", "echo there; exit 5");
-        Lab.Outside ended = Lab.finish(run);
-
-        JsonNode result = Json.LENIENT.readTree(ended.text());
-        assertThat(ended.status()).as(ended.text()).isEqualTo(5);
-        assertThat(result.path("exitCode").asInt()).isEqualTo(5);
-        String id = result.path("run").asString();
-        assertThat(ok("runs", "logs", id)).isEqualTo("there\n");
-        assertThat(ok("runs", "ls")).contains(id);
-        ok("runs", "rm", id);
-    }
-
-    @Test
-    void aSignalToTheCommandLineKillsTheCommandInside() throws Exception {
-        String id = create();
-        Process exec = start("exec", id, "--", "sh", "-c", "echo up; exec sleep 61");
-        try {
-            byte[] up = exec.getInputStream().readNBytes(3);
-            assertThat(new String(up, StandardCharsets.US_ASCII)).isEqualTo("up\n");
-            assertThat(ok("ps", id)).contains("sleep 61"); // control
-            LiveService.signal("TERM", exec);
-
-            assertThat(exec.waitFor(20, TimeUnit.SECONDS)).isTrue();
-
-            assertThat(exec.exitValue()).isNotZero();
-            await().atMost(Duration.ofSeconds(10))
-                    .untilAsserted(() -> assertThat(ok("ps", id)).isEmpty());
-        } finally {
-            exec.destroyForcibly();
-        }
     }
 }

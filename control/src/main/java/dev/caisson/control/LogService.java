@@ -6,7 +6,7 @@ import java.io.IOException;
 public interface LogService {
     /**
      * Tells what is kept, in order of time, and what comes with {@code follow} until the sandbox
-     * ends; blocks.
+     * ends, which is an {@code exit} of no exec; blocks.
      */
     void read(Caller caller, String sandbox, boolean follow, Follower follower) throws IOException;
 }

@@ -93,13 +93,15 @@ final class Logs implements LogService {
                 threads.removeIf(thread -> !thread.isAlive());
                 if (++quiet >= KEEPALIVES) {
                     quiet = 0;
-                    turns.accept(keepalive());
+                    turns.accept(own("keepalive", null));
                 }
                 pause();
             }
             for (Thread thread : threads) {
                 join(thread);
             }
+            turns.check();
+            turns.accept(own("exit", sandbox));
         } finally {
             threads.forEach(Thread::interrupt);
         }
@@ -126,18 +128,19 @@ final class Logs implements LogService {
         }
     }
 
-    private StreamItem keepalive() {
+    /** An item of the stream itself, and of no exec. */
+    private StreamItem own(String type, @Nullable String sandbox) {
         return new StreamItem(
                 "0",
                 parts.ledger().now(),
-                "keepalive",
+                type,
                 null,
                 null,
                 null,
                 null,
                 null,
                 null,
-                null,
+                sandbox,
                 null,
                 null,
                 null,

@@ -303,6 +303,11 @@ final class ExecsTest {
         await().until(() -> FakeHost.text(List.copyOf(items)).contains("two"));
         host.service.sandboxes().delete(host.admin, sandbox.id());
         reading.get();
-        assertThat(items).filteredOn(item -> item.type().equals("exit")).hasSize(2);
+        assertThat(items)
+                .filteredOn(item -> item.type().equals("exit") && item.exec() != null)
+                .hasSize(2);
+        assertThat(items.getLast())
+                .matches(item -> item.type().equals("exit") && item.exec() == null)
+                .matches(item -> sandbox.id().equals(item.sandbox()));
     }
 }

@@ -91,7 +91,10 @@ final class SandboxRoutes {
                 Route.get(ONE + "/logs")
                         .scope("logs:read")
                         .gives(200, Route.Kind.STREAM, StreamItem.class)
-                        .query("follow", "true: goes on until the sandbox ends.")
+                        .query(
+                                "follow",
+                                "true: goes on until the sandbox ends, which an exit of no exec"
+                                        + " tells.")
                         .doc("Output that is kept of all its commands, in order of time.")
                         .does(this::logs));
     }
