@@ -157,6 +157,7 @@ class TenantsTest {
         String snapshot =
                 id(api.post("/v1/sandboxes/" + sandbox + "/snapshots", Map.of("name", "saved")));
         String volume = id(api.post("/v1/volumes", Map.of("name", "vol", "diskBytes", 16 << 20)));
+        api.send("PUT", "/v1/volumes/" + volume + "/files?path=/work/f", new byte[] {'x'}).ok();
         String pool = id(api.post("/v1/pools", Map.of("name", "warm", "size", 0)));
         String policy =
                 id(

@@ -114,6 +114,19 @@ final class Volumes implements VolumeService {
                 .toList();
     }
 
+    /**
+     * One that can be used at this server.
+     *
+     * @throws CaissonException {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#WRONG_SERVER}
+     */
+    VolumeDoc here(Caller caller, String idOrName) {
+        Row row = row(caller, idOrName);
+        if (!parts.boxes().here(row)) {
+            throw parts.boxes().elsewhere("volume", row);
+        }
+        return VolumeDoc.of(row);
+    }
+
     private Row row(Caller caller, String idOrName) {
         Optional<Row> row =
                 parts.ledger()
