@@ -14,7 +14,7 @@ runuser -u nobody -- test -r "$root/build/lib" || skip "the user nobody may not 
 work=$(mktemp -d)
 chmod 755 "$work"
 export CAISSON_RUN=$work/run CAISSON_STATE=$work/state CAISSON_USER=nobody
-server=
+server= made=
 stop() {
     kill -TERM "$server"
     wait "$server" || true
@@ -24,6 +24,7 @@ cleanup() {
     [ -z "$server" ] || stop
     pkill -TERM -f "caisson-launcher --socket $work/run" || true
     for _ in $(seq 50); do pgrep -f "caisson-launcher --socket $work/run" >/dev/null || break; sleep 0.1; done
+    [ -z "$made" ] || userdel "$made" || true
     rm -rf --one-file-system "$work"
 }
 trap cleanup EXIT
@@ -70,4 +71,22 @@ serve
 [[ $(api -X POST "$url/v1/execs/$exec/kill") == *before* ]] || fail "its output is lost"
 api -X DELETE "$url/v1/sandboxes/kept" >/dev/null
 stop
+
+# A user that is not there yet is made, with a group of its own and no way to log in. Only one that this script made is deleted.
+user=caisson-t$$
+if command -v useradd >/dev/null && command -v userdel >/dev/null && ! id "$user" >/dev/null 2>&1 && ! getent group "$user" >/dev/null; then
+    made=$user
+    export CAISSON_RUN=$work/run-made CAISSON_STATE=$work/state-made CAISSON_USER=$user
+    serve
+    expect "user that was made" "$(status Uid | cut -f 1)" "$(id -u "$user")"
+    expect "its group" "$(status Gid | cut -f 1)" "$(getent group "$user" | cut -d : -f 3)"
+    expect "its shell" "$(getent passwd "$user" | cut -d : -f 7)" /usr/sbin/nologin
+    expect "effective capabilities" "$(status CapEff)" 0000000000000000
+    expect "owner of its data" "$(stat -c %U "$work/state-made/server")" "$user"
+    key=$(cat "$work/state-made/server/admin.key")
+    [[ $(api -d '{"command":"echo made"}' "$url/v1/runs") == *'made\n'* ]] || fail "nothing runs as the user that was made"
+    stop
+else
+    say "not tried: making a user needs useradd, userdel and a free name"
+fi
 say "serve: drops, answers, and finds everything again"

@@ -48,6 +48,8 @@ public enum EventType {
     SNAPSHOT_DELETED("snapshot.deleted"),
     /** A volume was made. */
     VOLUME_CREATED("volume.created"),
+    /** A client changed what is in a volume; {@code reason} says how. */
+    VOLUME_WRITTEN("volume.written"),
     /** A volume was deleted. */
     VOLUME_DELETED("volume.deleted"),
     /** A tenant was made. */

@@ -37,7 +37,8 @@ import picocli.CommandLine.Parameters;
         })
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 final class CpCommand extends ServerCommand {
-    private static final Pattern INSIDE =
+    /** {@code ID:PATH}. */
+    static final Pattern INSIDE =
             Pattern.compile("([A-Za-z0-9_][A-Za-z0-9._-]*):(.+)", Pattern.DOTALL);
 
     @Option(
@@ -116,7 +117,7 @@ final class CpCommand extends ServerCommand {
     }
 
     /** The last part of a path inside; empty for one that has none. */
-    private static String name(String path) {
+    static String name(String path) {
         String trimmed = path.replaceAll("/+$", "");
         String name = trimmed.substring(trimmed.lastIndexOf('/') + 1);
         return name.equals(".") || name.equals("..") ? "" : name;

@@ -2,6 +2,7 @@ package dev.caisson.cli;
 
 import dev.caisson.api.SandboxFiles;
 import dev.caisson.client.ServiceClient;
+import dev.caisson.v1.FileJson;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -15,6 +16,22 @@ import picocli.CommandLine.Parameters;
         synopsisSubcommandLabel = "COMMAND",
         subcommands = {FilesCommand.Ls.class, FilesCommand.Cat.class, FilesCommand.Rm.class})
 final class FilesCommand extends Group {
+
+    /** What is in a folder, for people or as JSON. */
+    static void print(Printer printer, List<FileJson> files) {
+        printer.list(
+                files,
+                List.of("MODE", "SIZE", "MODIFIED", "TYPE", "PATH", "TARGET"),
+                file ->
+                        new @Nullable Object[] {
+                            String.format("%04o", file.mode()),
+                            file.size(),
+                            file.modifiedAt(),
+                            file.type(),
+                            file.path(),
+                            file.target()
+                        });
+    }
 
     /** Lists a folder of a sandbox. */
     @Command(
@@ -42,18 +59,7 @@ final class FilesCommand extends Group {
 
         @Override
         int run(ServiceClient client, Printer printer) {
-            printer.list(
-                    client.files().list(id, SandboxFiles.escape(path), recursive),
-                    List.of("MODE", "SIZE", "MODIFIED", "TYPE", "PATH", "TARGET"),
-                    file ->
-                            new @Nullable Object[] {
-                                String.format("%04o", file.mode()),
-                                file.size(),
-                                file.modifiedAt(),
-                                file.type(),
-                                file.path(),
-                                file.target()
-                            });
+            print(printer, client.files().list(id, SandboxFiles.escape(path), recursive));
             return 0;
         }
     }

@@ -1,6 +1,7 @@
 package dev.caisson.cli;
 
 import dev.caisson.api.ByteSize;
+import dev.caisson.api.SandboxFiles;
 import dev.caisson.client.Query;
 import dev.caisson.client.ServiceClient;
 import dev.caisson.v1.VolumeJson;
@@ -20,6 +21,8 @@ import picocli.CommandLine.Parameters;
             VolumesCommand.Ls.class,
             VolumesCommand.Show.class,
             VolumesCommand.Create.class,
+            VolumesCommand.Files.class,
+            VolumesCopyCommand.class,
             VolumesCommand.Rm.class
         })
 final class VolumesCommand extends Group {
@@ -107,6 +110,38 @@ final class VolumesCommand extends Group {
                                             inodes,
                                             pairs("--label", labels)));
             printer.made(made, made.id());
+            return 0;
+        }
+    }
+
+    /** Lists a folder of a volume. */
+    @Command(
+            name = "files",
+            description = "Lists a folder of a volume.",
+            sortOptions = false,
+            footer = {"", "Example:", "  caisson volumes files data"})
+    @SuppressWarnings("NullAway.Init") // picocli sets the fields
+    static final class Files extends ServerCommand {
+        @Option(
+                names = {"-r", "--recursive"},
+                description = "folders below as well")
+        private boolean recursive;
+
+        @Parameters(index = "0", paramLabel = "ID", description = "id or name of a volume")
+        private String id;
+
+        @Parameters(
+                index = "1",
+                paramLabel = "PATH",
+                arity = "0..1",
+                defaultValue = "/",
+                description = "in the volume (${DEFAULT-VALUE})")
+        private String path;
+
+        @Override
+        int run(ServiceClient client, Printer printer) {
+            FilesCommand.print(
+                    printer, client.volumes().list(id, SandboxFiles.escape(path), recursive));
             return 0;
         }
     }

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.caisson.testkit.StubServer;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.OptionalInt;
@@ -13,6 +15,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -174,6 +177,7 @@ class ServerCommandsTest {
                 "files rm -r x /work/a|DELETE /v1/sandboxes/x/files",
                 "snapshot ls|GET /v1/snapshots",
                 "volumes ls|GET /v1/volumes",
+                "volumes files x|GET /v1/volumes/x/files/list",
                 "pools ls|GET /v1/pools",
                 "policies ls|GET /v1/policies",
                 "webhooks ls|GET /v1/webhooks",
@@ -223,6 +227,24 @@ class ServerCommandsTest {
 
         assertThat(server.requests(route)).hasSize(1);
         assertThat(shell.err()).isEmpty();
+    }
+
+    @Test
+    void copiesIntoAVolumeAndOutOfIt(@TempDir Path folder) throws IOException {
+        Path here = Files.writeString(folder.resolve("a.txt"), "content");
+        String put = "PUT /v1/volumes/data/files";
+        String file =
+                "{\"path\":\"/b\",\"name\":\"b\",\"type\":\"regular\",\"size\":4,\"mode\":420,"
+                        + "\"modifiedAt\":\"2026-11-30T12:00:00Z\"}";
+        server.on(put, file);
+        server.on("GET /v1/volumes/data/files/stat", file);
+        server.on("GET /v1/volumes/data/files", "back");
+
+        assertThat(shell.run("volumes", "cp", here.toString(), "data:/b")).as(shell.err()).isZero();
+        assertThat(server.requests(put).getFirst().text()).isEqualTo("content");
+        assertThat(shell.run("volumes", "cp", "data:/b", folder + "/")).as(shell.err()).isZero();
+        assertThat(folder.resolve("b")).hasContent("back");
+        assertThat(shell.run("volumes", "cp", "data:/b", "data:/c")).isEqualTo(125);
     }
 
     @Test

@@ -22,18 +22,25 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FilesClient {
     private final Http http;
+    private final String noun;
 
     FilesClient(Http http) {
+        this(http, "sandboxes");
+    }
+
+    /** Of another noun that has the same routes. */
+    FilesClient(Http http, String noun) {
         this.http = http;
+        this.noun = noun;
     }
 
     private static Call call(Call call, String path) {
         return call.query("path", path);
     }
 
-    private static String[] files(String sandbox, String... more) {
+    private String[] files(String sandbox, String... more) {
         String[] segments = new String[4 + more.length];
-        System.arraycopy(new String[] {"v1", "sandboxes", sandbox, "files"}, 0, segments, 0, 4);
+        System.arraycopy(new String[] {"v1", noun, sandbox, "files"}, 0, segments, 0, 4);
         System.arraycopy(more, 0, segments, 4, more.length);
         return segments;
     }
@@ -136,7 +143,7 @@ public final class FilesClient {
         // Archives hold files and folders only: what else is there is known from a listing.
         List<ResultFile> all =
                 new ArrayList<>(
-                        new RemoteFiles(http, sandbox)
+                        new RemoteFiles(http, this, sandbox)
                                 .listTree(path).stream()
                                         .filter(file -> !WorkFolder.note(file.type()).isEmpty())
                                         .map(WorkFolder::leftOut)

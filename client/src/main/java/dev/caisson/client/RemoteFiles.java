@@ -30,8 +30,12 @@ final class RemoteFiles implements SandboxFiles {
     private final WorkFolder work;
 
     RemoteFiles(Http http, String sandbox) {
+        this(http, new FilesClient(http), sandbox);
+    }
+
+    RemoteFiles(Http http, FilesClient files, String sandbox) {
         this.http = http;
-        this.files = new FilesClient(http);
+        this.files = files;
         this.sandbox = sandbox;
         this.work = new WorkFolder(this);
     }

@@ -351,35 +351,55 @@ final class Acknowledged {
         assertThat(ends).doesNotHaveDuplicates();
         assertThat(sum(api, "exec", "execs")).isEqualTo(ends.size());
         assertThat(sum(api, "exec", "outputBytes")).isEqualTo(output);
-        for (String what : List.of("cpuMillis", "memoryByteSeconds", "execs", "outputBytes")) {
+        for (String what :
+                List.of(
+                        "cpuMillis",
+                        "memoryByteSeconds",
+                        "diskByteSeconds",
+                        "sandboxMillis",
+                        "execs",
+                        "outputBytes")) {
             long tenant = sum(api, "tenant", what);
             assertThat(sum(api, "sandbox", what)).as(what).isEqualTo(tenant);
             assertThat(sum(api, "session", what)).as(what).isEqualTo(tenant);
         }
-        Map<String, Long> cpu = cpuBySession(api);
+        Map<String, List<JsonNode>> sessions =
+                usage(api, "session").stream()
+                        .filter(row -> row.has("session"))
+                        .collect(Collectors.groupingBy(row -> row.path("session").asString()));
         events.stream()
                 .filter(event -> event.path("data").has("usage"))
                 .forEach(event ->
-                        assertThat(cpu.getOrDefault(event.path("session").asString(), 0L))
-                                .as(event::toString)
-                                .isEqualTo(
-                                        event.path("data")
-                                                .path("usage")
-                                                .path("cpuMillis")
-                                                .asLong()));
+                        lastWord(
+                                event,
+                                sessions.getOrDefault(
+                                        event.path("session").asString(), List.of())));
     }
 
-    private static Map<String, Long> cpuBySession(Api api) {
-        return usage(api, "session").stream()
-                .filter(row -> row.has("session"))
-                .collect(
-                        Collectors.groupingBy(
-                                row -> row.path("session").asString(),
-                                Collectors.summingLong(row -> row.path("cpuMillis").asLong())));
+    /** What is stored of a session is what its last word said, whatever was observed before. */
+    private static void lastWord(JsonNode event, List<JsonNode> rows) {
+        JsonNode usage = event.path("data").path("usage");
+        assertThat(sum(rows, "cpuMillis"))
+                .as(event::toString)
+                .isEqualTo(usage.path("cpuMillis").asLong());
+        assertThat(sum(rows, "memoryByteSeconds"))
+                .as(event::toString)
+                .isEqualTo(usage.path("memoryByteSeconds").asLong());
+        long wall = usage.path("wallMillis").asLong();
+        assertThat(sum(rows, "sandboxMillis")).as(event::toString).isEqualTo(wall);
+        // Of a disk only the times of its looks are known: its sum is the same in every view, and
+        // what nobody has written down cannot be told from outside.
+        if (usage.path("diskBytes").asLong() > 0 && wall > 0) {
+            assertThat(sum(rows, "diskByteSeconds")).as(event::toString).isPositive();
+        }
+    }
+
+    private static long sum(List<JsonNode> rows, String what) {
+        return rows.stream().mapToLong(row -> row.path(what).asLong()).sum();
     }
 
     private static long sum(Api api, String by, String what) {
-        return usage(api, by).stream().mapToLong(row -> row.path(what).asLong()).sum();
+        return sum(usage(api, by), what);
     }
 
     private static List<JsonNode> usage(Api api, String by) {

@@ -33,21 +33,28 @@ final class Api {
 
     private final URI base;
     private final Map<String, String> headers;
+    private final HttpClient client;
 
     Api(URI base, String key) {
-        this(base, Map.of("Authorization", "Bearer " + key));
+        this(base, Map.of("Authorization", "Bearer " + key), CLIENT);
     }
 
-    private Api(URI base, Map<String, String> headers) {
+    private Api(URI base, Map<String, String> headers, HttpClient client) {
         this.base = base;
         this.headers = headers;
+        this.client = client;
+    }
+
+    /** The same through another client, which trusts whom it was told to. */
+    Api through(HttpClient other) {
+        return new Api(base, headers, other);
     }
 
     /** The same with one more header on each request. */
     Api with(String name, String value) {
         Map<String, String> more = new LinkedHashMap<>(headers);
         more.put(name, value);
-        return new Api(base, more);
+        return new Api(base, more, client);
     }
 
     URI base() {
@@ -85,6 +92,14 @@ final class Api {
                 return body.length == 0 ? Json.LENIENT.createObjectNode() : json();
             }
             throw new AssertionError(status + " " + text());
+        }
+
+        /** The body as text, of a success. */
+        String okText() {
+            if (status / 100 != 2) {
+                throw new AssertionError(toString());
+            }
+            return text();
         }
 
         @Override
@@ -125,7 +140,7 @@ final class Api {
             request.method(
                     method,
                     body == null ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));
-            HttpResponse<byte[]> answer = CLIENT.send(request.build(), BodyHandlers.ofByteArray());
+            HttpResponse<byte[]> answer = client.send(request.build(), BodyHandlers.ofByteArray());
             return new Answer(answer.statusCode(), answer.headers(), answer.body());
         } catch (IOException e) {
             throw new Unanswered(method + " " + path, e);
@@ -164,11 +179,11 @@ final class Api {
                 last);
     }
 
-    private static List<JsonNode> read(HttpRequest.Builder request, Predicate<JsonNode> last) {
+    private List<JsonNode> read(HttpRequest.Builder request, Predicate<JsonNode> last) {
         List<JsonNode> items = new ArrayList<>();
         try {
             HttpResponse<InputStream> answer =
-                    CLIENT.send(
+                    client.send(
                             request.header("Accept", "application/x-ndjson").build(),
                             BodyHandlers.ofInputStream());
             try (BufferedReader lines =

@@ -7,6 +7,7 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URI;
+import java.net.http.HttpClient;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -50,12 +51,16 @@ final class LiveService implements AutoCloseable {
     private @Nullable Process launcher;
     private @Nullable Process server;
     private @Nullable Path preload;
+    private List<String> prefix = List.of();
+    private @Nullable HttpClient trusting;
+    private Path state;
 
     private LiveService(Path folder, Path data, int port, List<String> settings) {
         this.folder = folder;
         this.data = data;
         this.port = port;
         this.settings = settings;
+        this.state = folder.resolve("state");
     }
 
     /** Starts both, or skips the test with the reason. */
@@ -170,17 +175,22 @@ final class LiveService implements AutoCloseable {
         preload = library;
     }
 
+    /** What the server is started through: a program that becomes it. */
+    void startThrough(String... program) {
+        prefix = List.of(program);
+    }
+
     /** Starts it without waiting for it. */
     void launchServer() {
-        List<String> command =
-                new ArrayList<>(
-                        List.of(
-                                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                                "-XX:TieredStopAtLevel=1",
-                                "-XX:+UseSerialGC",
-                                "-Xshare:auto",
-                                "-Xmx512m",
-                                "--enable-native-access=ALL-UNNAMED"));
+        List<String> command = new ArrayList<>(prefix);
+        command.addAll(
+                List.of(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:TieredStopAtLevel=1",
+                        "-XX:+UseSerialGC",
+                        "-Xshare:auto",
+                        "-Xmx512m",
+                        "--enable-native-access=ALL-UNNAMED"));
         settings.stream().filter(word -> word.startsWith("-")).forEach(command::add);
         command.addAll(
                 List.of(
@@ -236,7 +246,7 @@ final class LiveService implements AutoCloseable {
 
     boolean ready() {
         try {
-            return new Api(url(), "none").get("/readyz").status() == 200;
+            return api("none").get("/readyz").status() == 200;
         } catch (Api.Unanswered e) {
             return false;
         }
@@ -287,7 +297,7 @@ final class LiveService implements AutoCloseable {
     // ---- both
 
     URI url() {
-        return URI.create("http://127.0.0.1:" + port);
+        return URI.create((trusting == null ? "http" : "https") + "://127.0.0.1:" + port);
     }
 
     int port() {
@@ -299,7 +309,12 @@ final class LiveService implements AutoCloseable {
     }
 
     Path state() {
-        return folder.resolve("state");
+        return state;
+    }
+
+    /** Where the launcher keeps its disks, instead of its own place. */
+    void state(Path other) {
+        state = other;
     }
 
     Path socket() {
@@ -312,12 +327,18 @@ final class LiveService implements AutoCloseable {
     }
 
     Api admin() {
-        return new Api(url(), adminKey());
+        return api(adminKey());
     }
 
     /** With another key. */
     Api api(String key) {
-        return new Api(url(), key);
+        Api api = new Api(url(), key);
+        return trusting == null ? api : api.through(trusting);
+    }
+
+    /** It speaks TLS, and is asked by a client that trusts it. */
+    void tls(HttpClient client) {
+        trusting = client;
     }
 
     /** Sends a signal to a process. */

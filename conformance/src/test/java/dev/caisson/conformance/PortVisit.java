@@ -9,6 +9,9 @@ import java.net.SocketException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLParameters;
+import javax.net.ssl.SSLSocket;
 
 /**
  * A connection to a port of a sandbox, by hand: the name in its URL is resolved by nobody here, and
@@ -22,22 +25,50 @@ final class PortVisit implements AutoCloseable {
     private final String authority;
 
     PortVisit(URI url) throws IOException {
-        socket = new Socket(InetAddress.getLoopbackAddress(), url.getPort());
+        this(url, new Socket(InetAddress.getLoopbackAddress(), url.getPort()));
+    }
+
+    private PortVisit(URI url, Socket socket) throws IOException {
+        this.socket = socket;
         socket.setSoTimeout(PATIENCE_MILLIS);
         in = socket.getInputStream();
         authority = url.getAuthority();
     }
 
+    /** Over TLS; the certificate must be good for the name in the URL. */
+    static PortVisit secure(URI url, SSLContext trusting) throws IOException {
+        Socket plain = new Socket(InetAddress.getLoopbackAddress(), url.getPort());
+        plain.setSoTimeout(PATIENCE_MILLIS);
+        SSLSocket socket =
+                (SSLSocket)
+                        trusting.getSocketFactory()
+                                .createSocket(plain, url.getHost(), url.getPort(), true);
+        SSLParameters parameters = socket.getSSLParameters();
+        parameters.setEndpointIdentificationAlgorithm("HTTPS");
+        socket.setSSLParameters(parameters);
+        try {
+            socket.startHandshake();
+        } catch (IOException e) {
+            socket.close();
+            throw e;
+        }
+        return new PortVisit(url, socket);
+    }
+
     /** An open WebSocket. */
     static PortVisit webSocket(URI url, Map<String, String> headers) throws IOException {
-        PortVisit visit = new PortVisit(url);
-        String head = visit.upgrade(headers);
+        return new PortVisit(url).webSocket(headers);
+    }
+
+    /** Makes it a WebSocket. */
+    PortVisit webSocket(Map<String, String> headers) throws IOException {
+        String head = upgrade(headers);
         // The accept value of RFC 6455, section 1.3, for its key.
         if (!head.startsWith("HTTP/1.1 101") || !head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")) {
-            visit.close();
+            close();
             throw new AssertionError("no WebSocket: " + head);
         }
-        return visit;
+        return this;
     }
 
     /** Asks for a WebSocket; the head of the answer. */

@@ -20,15 +20,15 @@ import tools.jackson.databind.JsonNode;
 @Isolated("starts launchers and servers of its own")
 @Timeout(60)
 class ServicePortsTest extends ServiceFixture {
-    private static final String TOKEN = "Caisson-Port-Token";
+    static final String TOKEN = "Caisson-Port-Token";
 
     /** Ports inside that the program listens on. */
-    private static final int ONE = 8200;
+    static final int ONE = 8200;
 
     private static final int TWO = 8201;
 
     /** Pages, echoes, a stream without an end, and WebSockets that say when they are over. */
-    private static final String PROGRAM =
+    static final String PROGRAM =
             """
             import base64, hashlib, json, threading, time
             from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -143,6 +143,13 @@ class TenantsTest {
         return routes;
     }
 
+    /** One with a file in it, at the path that is asked for everywhere. */
+    private static String volume(Api api) {
+        String volume = id(api.post("/v1/volumes", Map.of("name", "vol", "diskBytes", 16 << 20)));
+        api.send("PUT", "/v1/volumes/" + volume + "/files?path=/work/f", new byte[] {'x'}).ok();
+        return volume;
+    }
+
     /** Something of every kind that has an id, by the name of the parameter. */
     private static Map<String, String> things(Tenant of) {
         Api api = of.admin();
@@ -156,7 +163,7 @@ class TenantsTest {
         String run = id(api.post("/v1/runs", Map.of("command", "echo secret > out.txt")));
         String snapshot =
                 id(api.post("/v1/sandboxes/" + sandbox + "/snapshots", Map.of("name", "saved")));
-        String volume = id(api.post("/v1/volumes", Map.of("name", "vol", "diskBytes", 16 << 20)));
+        String volume = volume(api);
         String pool = id(api.post("/v1/pools", Map.of("name", "warm", "size", 0)));
         String policy =
                 id(

@@ -11,6 +11,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -19,8 +20,10 @@ import org.junit.jupiter.api.parallel.Isolated;
 
 /** Two servers with a launcher each on one PostgreSQL: neither touches what is the other's. */
 @Isolated("starts launchers, servers and a database of its own")
-@Timeout(180)
+@Timeout(value = 20, unit = TimeUnit.MINUTES)
 class TwoServersTest {
+    private static final int ROUNDS = Integer.getInteger("caisson.crash.rounds", 12) / 3;
+    private static final long SEED = Long.getLong("caisson.crash.seed", System.nanoTime());
     private static final String PASSWORD = "only-for-this-test";
 
     /** A PostgreSQL out of the programs that are installed; as module store's tests have it. */
@@ -219,6 +222,77 @@ class TwoServersTest {
                                 .asString()
                                 .equals("lost"));
         assertThat(first.out(mine, "echo fine")).isEqualTo("fine\n");
+    }
+
+    @Test
+    void eitherIsKilledUnderTheLoadOfBoth() throws Exception {
+        Lab.needsSandboxes();
+        try (Database database = new Database();
+                LiveService one = LiveService.start(database.settings("one"));
+                LiveService two = two(database, one)) {
+            String key = one.adminKey();
+            List<LiveService> services = List.of(one, two);
+            List<Acknowledged> told = List.of(new Acknowledged(), new Acknowledged());
+            Random random = new Random(SEED);
+            for (int round = 0; round < ROUNDS; round++) {
+                int killed = round % 2;
+                int other = 1 - killed;
+                Api survivor = services.get(other).api(key);
+                List<ServiceLoad> loads = new ArrayList<>();
+                for (int i = 0; i < 2; i++) {
+                    loads.add(
+                            ServiceLoad.start(
+                                    services.get(i).api(key),
+                                    told.get(i),
+                                    SEED + 2L * round + i,
+                                    false));
+                }
+                LiveService.pause(300 + random.nextInt(1200));
+                services.get(killed).killServer();
+                loads.get(killed).stop();
+                // The other goes on as if nothing had been, and so do the sandboxes of the dead.
+                untouched(survivor, told.get(killed));
+                LiveService.pause(500);
+                untouched(survivor, told.get(killed));
+                loads.get(other).stop();
+                told.get(other).verify(survivor);
+                services.get(killed).startServer();
+                told.get(killed).verify(services.get(killed).api(key));
+                for (int i = 0; i < 2; i++) {
+                    ServiceCrashTest.thin(services.get(i).api(key), told.get(i));
+                }
+            }
+            assertThat(told.getFirst().size()).isGreaterThan(ROUNDS);
+            assertThat(told.getLast().size()).isGreaterThan(ROUNDS);
+            for (LiveService service : services) {
+                endAll(service.api(key), service);
+            }
+            Acknowledged.verifyAccounts(one.api(key));
+        }
+    }
+
+    /** Whatever runs at a server that is dead still runs, and is told so by the other. */
+    private static void untouched(Api other, Acknowledged told) {
+        for (String id : told.sandboxesIn("running")) {
+            assertThat(other.get("/v1/sandboxes/" + id).ok().path("state").asString())
+                    .as(id)
+                    .isEqualTo("running");
+            assertThat(HostView.processes(id)).as(id).isNotEmpty();
+            assertThat(other.delete("/v1/sandboxes/" + id).status()).isEqualTo(421);
+        }
+    }
+
+    /** Ends what is a server's own; the last word of each is in the accounts then. */
+    private static void endAll(Api api, LiveService service) {
+        String mine = "127.0.0.1:" + service.port();
+        api.all("/v1/sandboxes?state=running,paused")
+                .forEach(sandbox -> {
+                    Api.Answer ended = api.delete("/v1/sandboxes/" + sandbox.path("id").asString());
+                    if (ended.status() != 200) {
+                        assertThat(ended.status()).as(ended::toString).isEqualTo(421);
+                        assertThat(ended.text()).doesNotContain(mine);
+                    }
+                });
     }
 
     /** Keys of a store are sealed with the server key, which both have. */

@@ -63,6 +63,9 @@ public interface Control extends AutoCloseable {
 
     VolumeService volumes();
 
+    /** What is in volumes; their paths begin at the volume's own root. */
+    ContentService volumeFiles();
+
     PoolService pools();
 
     ApprovalService approvals();

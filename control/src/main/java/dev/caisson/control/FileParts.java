@@ -58,7 +58,7 @@ final class FileParts implements FileService {
         }
     }
 
-    private static FileJson stat(SandboxFiles files, String path) {
+    static FileJson stat(SandboxFiles files, String path) {
         FileInfo info =
                 files.stat(path)
                         .orElseThrow(() ->
@@ -76,15 +76,14 @@ final class FileParts implements FileService {
     @Override
     public List<FileJson> list(Caller caller, String sandbox, String path, boolean recursive) {
         return quietly(
-                caller,
-                "files:read",
-                sandbox,
-                path,
-                (files, at) ->
-                        room(at, recursive ? files.listTree(at) : files.list(at)).stream()
-                                .map(info -> Forms.file(Paths.below(at, info.path()), info))
-                                .sorted(java.util.Comparator.comparing(FileJson::path))
-                                .toList());
+                caller, "files:read", sandbox, path, (files, at) -> list(files, at, recursive));
+    }
+
+    static List<FileJson> list(SandboxFiles files, String at, boolean recursive) {
+        return room(at, recursive ? files.listTree(at) : files.list(at)).stream()
+                .map(info -> Forms.file(Paths.below(at, info.path()), info))
+                .sorted(java.util.Comparator.comparing(FileJson::path))
+                .toList();
     }
 
     /** Each path of the answer begins with that of the folder. */
@@ -119,10 +118,13 @@ final class FileParts implements FileService {
                 "files:write",
                 sandbox,
                 path,
-                (files, at) -> {
-                    files.write(at, content, mode == null ? DEFAULT_MODE : mode & 0777);
-                    return stat(files, at);
-                });
+                (files, at) -> write(files, at, content, mode));
+    }
+
+    static FileJson write(
+            SandboxFiles files, String at, InputStream content, @Nullable Integer mode) {
+        files.write(at, content, mode == null ? DEFAULT_MODE : mode & 0777);
+        return stat(files, at);
     }
 
     @Override

@@ -19,6 +19,27 @@ final class Paths {
      * @throws CaissonException {@link dev.caisson.api.ErrorCode#INVALID}
      */
     static String absolute(String path) {
+        check(path);
+        return trimmed(path.startsWith("/") ? path : "/work/" + path);
+    }
+
+    /**
+     * A path of something that is mounted at a folder; a first slash is that folder.
+     *
+     * @throws CaissonException {@link dev.caisson.api.ErrorCode#INVALID}
+     */
+    static String within(String folder, String path) {
+        check(path);
+        return trimmed(path.startsWith("/") ? folder + path : folder + "/" + path);
+    }
+
+    private static String trimmed(String absolute) {
+        return absolute.length() > 1 && absolute.endsWith("/")
+                ? absolute.substring(0, absolute.length() - 1)
+                : absolute;
+    }
+
+    private static void check(String path) {
         if (path.isEmpty() || path.length() > MAX || path.indexOf('\0') >= 0) {
             throw invalid(path, "is empty, too long or holds a NUL");
         }
@@ -27,10 +48,6 @@ final class Paths {
                 throw invalid(path, "has a part that is . or .., or a NUL");
             }
         }
-        String absolute = path.startsWith("/") ? path : "/work/" + path;
-        return absolute.length() > 1 && absolute.endsWith("/")
-                ? absolute.substring(0, absolute.length() - 1)
-                : absolute;
     }
 
     /** As the sandbox will read it, for looking at only. */

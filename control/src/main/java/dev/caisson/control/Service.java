@@ -72,6 +72,7 @@ public final class Service implements Control {
     private final Ports ports;
     private final Snapshots snapshots;
     private final Volumes volumes;
+    private final VolumeFiles volumeFiles;
     private final Pools pools;
     private final Logs logs;
     private volatile boolean draining;
@@ -114,6 +115,7 @@ public final class Service implements Control {
         execs = new Execs(parts, uses, keys::requireStill);
         runs = new Runs(parts, sandboxes, execs);
         files = new FileParts(parts, uses);
+        volumeFiles = new VolumeFiles(parts, lives, orders, volumes);
         ports = new Ports(parts, lives, uses, keys::requireStill);
         logs = new Logs(parts, execs);
         acting = new Acting(ledger, directory);
@@ -135,7 +137,6 @@ public final class Service implements Control {
                         store.engine().equals("postgresql") ? OTHERS_SEE_IT : Duration.ZERO);
         tenants = new Tenants(ledger, cursors, directory, erasure, quotas::changed);
         Recovery recovery = new Recovery(parts, lives, execs, runs, bootId);
-        lives.onDetached(recovery::detached);
         start(recovery, erasure);
     }
 
@@ -159,6 +160,7 @@ public final class Service implements Control {
     /** Takes up what an earlier server left, then goes about its work. */
     @SuppressWarnings("FutureReturnValueIgnored") // it goes on until the timers end
     private void start(Recovery recovery, Erasure erasure) {
+        lives.onDetached(recovery::detached);
         Ledger ledger = parts.ledger();
         ControlConfig config = parts.config();
         answers.start();
@@ -332,6 +334,11 @@ public final class Service implements Control {
     @Override
     public VolumeService volumes() {
         return volumes;
+    }
+
+    @Override
+    public ContentService volumeFiles() {
+        return volumeFiles;
     }
 
     @Override

@@ -114,7 +114,15 @@ final class Volumes implements VolumeService {
                 .toList();
     }
 
-    /** One whose disk is at this server. */
+    /**
+     * One that can be used at this server.
+     *
+     * @throws CaissonException {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#WRONG_SERVER}
+     */
+    VolumeDoc here(Caller caller, String idOrName) {
+        return VolumeDoc.of(mine(caller, idOrName));
+    }
+
     private Row mine(Caller caller, String idOrName) {
         Row row = row(caller, idOrName);
         if (!parts.boxes().here(row)) {

@@ -95,7 +95,8 @@ final class FakeHost implements AutoCloseable {
     }
 
     /** Programs that wait: {@code sleep} until it is killed, {@code talk} writes before. */
-    private static void programs(FakeAgent agent) {
+    static void programs(FakeAgent agent) {
+        agent.program("sync", exec -> 0);
         agent.program(
                 "sleep",
                 exec -> {

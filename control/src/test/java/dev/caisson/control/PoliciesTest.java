@@ -6,14 +6,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.KeyRequest;
+import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.PolicyJson;
+import java.io.IOException;
+import java.lang.reflect.RecordComponent;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import tools.jackson.databind.JsonNode;
 
 final class PoliciesTest {
     private final Fixture fixture = new Fixture();
@@ -22,6 +28,33 @@ final class PoliciesTest {
 
     private static PolicyJson policy(String json) {
         return Json.request(json.getBytes(StandardCharsets.UTF_8), PolicyJson.class);
+    }
+
+    @Test
+    void theExampleOfTheDocumentationHasEveryFieldAndIsTaken() throws IOException {
+        String page = Files.readString(Path.of("..", "docs", "tenants.md"));
+        int begin = page.indexOf("```json\n") + "```json\n".length();
+        PolicyJson example = policy(page.substring(begin, page.indexOf("```", begin)));
+        JsonNode tree = Json.LENIENT.valueToTree(example);
+        List<String> answered = List.of("id", "name", "tenant", "version");
+        for (RecordComponent field : PolicyJson.class.getRecordComponents()) {
+            if (!answered.contains(field.getName())) {
+                assertThat(tree.path(field.getName()).isMissingNode())
+                        .as(field.getName())
+                        .isFalse();
+                assertThat(tree.path(field.getName()).isNull()).as(field.getName()).isFalse();
+            }
+            assertThat(page).contains("`" + field.getName() + "`");
+        }
+        for (RecordComponent limit : LimitsJson.class.getRecordComponents()) {
+            assertThat(tree.path("maxLimits").hasNonNull(limit.getName()))
+                    .as(limit.getName())
+                    .isTrue();
+        }
+        assertThat(tree.path("ask").path(0).propertyNames())
+                .containsExactlyInAnyOrder("kind", "commands", "users", "paths");
+        policies.put(admin, "example", example, null);
+        assertThat(policies.effective(admin, "example").maxLimits().pids()).isEqualTo(512);
     }
 
     @Test

@@ -98,6 +98,34 @@ final class RecoveryTest {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource({"running", "pausing", "paused", "resuming"})
+    void saysThatTheHostWasStartedAnew(String state) {
+        SandboxJson made = host.create();
+        row(
+                made.id(),
+                doc -> {
+                    doc.state = state;
+                    doc.pauseMode = state.equals("paused") ? "memory" : null;
+                    doc.bootId = "of the machine before";
+                });
+        host.launcher.forget(made.id());
+        restart();
+        assertThat(host.doc(made.id()).state).isEqualTo("lost");
+        assertThat(host.doc(made.id()).reason).isEqualTo("host_restarted");
+        assertThat(host.types("sandbox.lost")).hasSize(1);
+    }
+
+    @Test
+    void aSavedDiskOutlivesTheHost() {
+        SandboxJson made = host.create();
+        host.service.sandboxes().pause(host.admin, made.id(), new PauseRequest(false));
+        row(made.id(), doc -> doc.bootId = "of the machine before");
+        restart();
+        assertThat(host.doc(made.id()).state).isEqualTo("paused");
+        assertThat(host.doc(made.id()).pauseMode).isEqualTo("disk");
+    }
+
     @Test
     void goesOnWithExecsWhereTheirOutputStopped() throws IOException {
         SandboxJson made = host.create();

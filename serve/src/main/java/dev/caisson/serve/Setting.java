@@ -51,6 +51,11 @@ public enum Setting {
             "webhooks.private",
             "false",
             "whether webhooks may reach private and loopback addresses"),
+    WEBHOOKS_BACKOFF(
+            "webhooks.backoff",
+            "5s,30s,2m,10m,1h,6h,12h",
+            "waits between the attempts to deliver an event, comma-separated; then it is a dead"
+                    + " letter"),
     MCP_APPROVER_KEY_FILE(
             "mcp.approverKeyFile",
             "",

@@ -151,6 +151,7 @@ public final class Settings {
         size(Setting.OUTPUT_KEPT);
         number(Setting.EXECS_MAX);
         flag(Setting.WEBHOOKS_PRIVATE);
+        times(Setting.WEBHOOKS_BACKOFF);
         if (value(Setting.TLS_CERTIFICATE).isEmpty() != value(Setting.TLS_KEY).isEmpty()) {
             throw wrong(Setting.TLS_KEY.key(), "certificate and key come together");
         }
@@ -227,9 +228,20 @@ public final class Settings {
     }
 
     Duration time(Setting setting) {
-        Matcher matcher = TIME.matcher(value(setting));
+        return time(setting, value(setting));
+    }
+
+    /** Several times, in their order; one or more. */
+    List<Duration> times(Setting setting) {
+        return Arrays.stream(value(setting).split(",", -1))
+                .map(word -> time(setting, word.strip()))
+                .toList();
+    }
+
+    private static Duration time(Setting setting, String text) {
+        Matcher matcher = TIME.matcher(text);
         if (!matcher.matches()) {
-            throw wrong(setting.key(), "'" + value(setting) + "' is not a time such as 90s or 2h");
+            throw wrong(setting.key(), "'" + text + "' is not a time such as 90s or 2h");
         }
         long number = Long.parseLong(matcher.group(1));
         return switch (matcher.group(2)) {

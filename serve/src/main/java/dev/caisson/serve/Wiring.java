@@ -96,7 +96,7 @@ final class Wiring {
                 settings.flag(Setting.WEBHOOKS_PRIVATE),
                 plain.timeout(),
                 plain.parallel(),
-                plain.backoff(),
+                settings.times(Setting.WEBHOOKS_BACKOFF),
                 plain.disableAfter());
     }
 

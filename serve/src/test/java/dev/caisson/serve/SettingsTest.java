@@ -84,6 +84,8 @@ final class SettingsTest {
         "output.kept, 4x",
         "execs.max, many",
         "webhooks.private, yes",
+        "webhooks.backoff, '5s,soon'",
+        "webhooks.backoff, ''",
         "tls.key, key.pem",
         "node, Über",
     })
@@ -109,6 +111,8 @@ final class SettingsTest {
     void readsSizesAndAddresses() {
         assertThat(flag(Setting.OUTPUT_KEPT, "2k").size(Setting.OUTPUT_KEPT).bytes())
                 .isEqualTo(2048);
+        assertThat(flag(Setting.WEBHOOKS_BACKOFF, "1s, 2m").times(Setting.WEBHOOKS_BACKOFF))
+                .containsExactly(java.time.Duration.ofSeconds(1), java.time.Duration.ofMinutes(2));
         assertThat(flag(Setting.LISTEN, "[::1]:3900").address(Setting.LISTEN).getHostString())
                 .isEqualTo("0:0:0:0:0:0:0:1");
     }

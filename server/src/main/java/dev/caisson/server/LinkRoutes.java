@@ -108,7 +108,8 @@ final class LinkRoutes {
             throw Refusal.unauthenticated();
         }
         return method.equals("GET")
-                ? FileRoutes.read(control.files(), x, link.caller(), link.sandbox(), link.path())
-                : FileRoutes.write(control.files(), x, link.caller(), link.sandbox(), link.path());
+                ? ContentRoutes.read(control.files(), x, link.caller(), link.sandbox(), link.path())
+                : ContentRoutes.write(
+                        control.files(), x, link.caller(), link.sandbox(), link.path());
     }
 }

@@ -22,6 +22,14 @@ final class ThingRoutes {
     List<Route> routes() {
         List<Route> routes = new ArrayList<>(snapshots());
         routes.addAll(volumes());
+        routes.addAll(
+                new ContentRoutes(
+                                control.volumeFiles(),
+                                "/v1/volumes/{volume}",
+                                "volume",
+                                "volumes",
+                                "Below the volume's root; percent signs as %25.")
+                        .routes());
         routes.addAll(pools());
         routes.addAll(policies());
         return routes;

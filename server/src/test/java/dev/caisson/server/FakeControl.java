@@ -3,6 +3,7 @@ package dev.caisson.server;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.control.Caller;
+import dev.caisson.control.ContentService;
 import dev.caisson.control.Control;
 import dev.caisson.control.EventService;
 import dev.caisson.control.ExecService;
@@ -58,6 +59,7 @@ final class FakeControl {
             Map.of(
                     ExecService.class, execs,
                     FileService.class, files,
+                    ContentService.class, files,
                     PortService.class, ports,
                     Idempotency.class, idempotency);
 
