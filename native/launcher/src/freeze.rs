@@ -6,8 +6,8 @@
 
 use crate::cgroup::{Cgroups, field, read_at, write_at};
 use crate::error::{Doing, Error, Result};
-use crate::sandbox::{Asker, Sandbox, State};
-use crate::server::{Server, find, find_for, no_sandbox};
+use crate::sandbox::{Asker, Sandbox, State, Waiter};
+use crate::server::{Server, check_askers, find, find_for, no_sandbox};
 use crate::worker::Ticket;
 use caisson_wire::launcher::{self as wire, reply};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ pub struct Hold {
     /// A client froze it, and it is frozen.
     pub frozen: bool,
     /// Clients that wait for that, and how long they may.
-    freezing: Option<(Instant, Vec<Asker>)>,
+    freezing: Option<(Instant, Vec<Waiter>)>,
     /// Its disk is being saved: held until this is taken out again.
     pub saving: Option<Saving>,
 }
@@ -52,11 +52,21 @@ impl Hold {
         self.frozen || self.is_open()
     }
 
+    /// Requests that wait for the processes to stand still.
+    pub fn waiting(&self) -> &[Waiter] {
+        self.freezing.as_ref().map_or(&[], |(_, waiters)| waiters)
+    }
+
+    /// Another one waits for that.
+    pub fn wait(&mut self, waiter: Waiter) {
+        self.freezing.get_or_insert_with(|| (Instant::now() + PATIENCE, Vec::new())).1.push(waiter);
+    }
+
     /// Those whose answer is open, at the end of the sandbox.
     pub fn take_askers(&mut self) -> Vec<Asker> {
         self.frozen = false;
-        let freezing = self.freezing.take().map(|(_, askers)| askers).unwrap_or_default();
-        freezing.into_iter().chain(self.saving.take().map(|s| s.asker)).collect()
+        let freezing = self.freezing.take().map(|(_, waiters)| waiters).unwrap_or_default();
+        freezing.into_iter().map(|w| w.asker).chain(self.saving.take().map(|s| s.asker)).collect()
     }
 }
 
@@ -103,9 +113,12 @@ impl Server {
             self.answer(asker, reply::Body::Done(wire::Done {}));
             return Ok(());
         }
+        if !sandbox.hold.waiting().is_empty() {
+            check_askers(&self.sandboxes, uid)?;
+        }
+        let sandbox = running(&mut self.sandboxes, id, uid)?;
         stand_still(&self.parts.cgroups, sandbox)?;
-        let waiting = sandbox.hold.freezing.get_or_insert_with(|| (Instant::now() + PATIENCE, Vec::new()));
-        waiting.1.push(asker);
+        sandbox.hold.wait(Waiter { uid, asker });
         self.pending.insert(id.into());
         self.check_held(id);
         Ok(())
@@ -117,8 +130,8 @@ impl Server {
         let waiting = sandbox.hold.freezing.take();
         let outcome = self.let_go(id);
         let crossed = Error::new(wire::ErrorKind::ErrorBusy, format!("sandbox {id} was thawed meanwhile"));
-        for waiter in waiting.into_iter().flat_map(|(_, askers)| askers) {
-            self.refuse(waiter, &crossed);
+        for waiter in waiting.into_iter().flat_map(|(_, waiters)| waiters) {
+            self.refuse(waiter.asker, &crossed);
         }
         outcome?;
         self.answer(asker, reply::Body::Done(wire::Done {}));
@@ -165,15 +178,16 @@ impl Server {
             let waiting = hold.freezing.take();
             hold.frozen |= waiting.is_some();
             let begins = hold.saving.as_mut().is_some_and(|s| !std::mem::replace(&mut s.held, true));
-            for asker in waiting.into_iter().flat_map(|(_, askers)| askers) {
-                self.answer(asker, reply::Body::Done(wire::Done {}));
+            for waiter in waiting.into_iter().flat_map(|(_, waiters)| waiters) {
+                self.answer(waiter.asker, reply::Body::Done(wire::Done {}));
             }
             if begins {
                 self.held(id);
             }
             self.settle(id);
         } else if deadline <= Instant::now() {
-            let mut askers = hold.freezing.take().map(|(_, askers)| askers).unwrap_or_default();
+            let waiters = hold.freezing.take().map(|(_, waiters)| waiters).unwrap_or_default();
+            let mut askers: Vec<_> = waiters.into_iter().map(|w| w.asker).collect();
             askers.extend(hold.saving.take_if(|s| !s.held).map(|s| s.asker));
             let error = Error::new(
                 wire::ErrorKind::ErrorBusy,

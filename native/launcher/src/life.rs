@@ -5,9 +5,9 @@ use crate::disk;
 use crate::error::{Error, Result};
 use crate::janitor::Leftover;
 use crate::request;
-use crate::sandbox::{Asker, Sandbox, State, Waiting};
+use crate::sandbox::{Asker, Sandbox, State, Waiter, Waiting};
 use crate::seat::{self, Report};
-use crate::server::{Hint, Server, Source, add, find_for, no_sandbox};
+use crate::server::{Hint, Server, Source, add, check_askers, find_for, no_sandbox};
 use crate::sys;
 use caisson_wire::launcher::{self as wire, reply};
 use prost::Message;
@@ -327,7 +327,10 @@ impl Server {
         if matches!(sandbox.state, State::Parked) {
             return Err(no_sandbox(id));
         }
-        sandbox.destroyers.push(asker);
+        if !sandbox.destroyers.is_empty() {
+            check_askers(&self.sandboxes, uid)?;
+        }
+        find_for(&mut self.sandboxes, id, uid)?.destroyers.push(Waiter { uid, asker });
         self.end(id, wire::EndReason::EndDeleted, "");
         Ok(())
     }
@@ -421,7 +424,7 @@ impl Server {
         let usage = sandbox.usage(&self.parts.cgroups);
         let owner = sandbox.owner;
         let existed = sandbox.request.is_some();
-        for asker in std::mem::take(&mut sandbox.destroyers) {
+        for Waiter { asker, .. } in std::mem::take(&mut sandbox.destroyers) {
             let destroyed = wire::Destroyed { sandbox: id.into(), usage: Some(usage), stuck };
             self.answer(asker, reply::Body::Destroyed(destroyed));
         }

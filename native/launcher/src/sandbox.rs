@@ -26,6 +26,15 @@ pub struct Asker {
     pub request: u64,
 }
 
+/// A request of a user that is answered later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Waiter {
+    /// Whose it is.
+    pub uid: u32,
+    /// Who is to be answered.
+    pub asker: Asker,
+}
+
 /// A data connection that came before the agent could take it.
 pub struct Waiting {
     /// Whose it is.
@@ -96,7 +105,7 @@ pub struct Sandbox {
     /// Closed when it ends.
     pub waiting: Vec<Waiting>,
     /// Who waits for the end.
-    pub destroyers: Vec<Asker>,
+    pub destroyers: Vec<Waiter>,
     /// Why it ends.
     pub reason: wire::EndReason,
     /// Detail for people.

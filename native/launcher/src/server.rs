@@ -11,7 +11,7 @@ use crate::ids::Ids;
 use crate::janitor::Janitor;
 use crate::journal::Journal;
 use crate::request;
-use crate::sandbox::{Asker, Sandbox, State, Waiting};
+use crate::sandbox::{Asker, Sandbox, State, Waiter, Waiting};
 use crate::store::Store;
 use crate::sys;
 use crate::upgrade::Program;
@@ -29,6 +29,9 @@ const MAX_CONNECTIONS: usize = 4096;
 const WAITING_FOR_ONE: usize = 64;
 /// Those of one user for all sandboxes: a client connects before it knows that its sandbox is made, to as many as a host has.
 const WAITING_OF_USER: usize = 4096;
+/// Requests of one user that wait for a freeze or an end for which another one waits already. The first of each sandbox is
+/// never refused, so an end always begins.
+const ASKERS_OF_USER: usize = 1024;
 /// Requests of one connection before the others have their turn.
 const REQUESTS_IN_TURN: usize = 64;
 
@@ -508,6 +511,23 @@ fn check_waiting(sandboxes: &BTreeMap<String, Sandbox>, id: &str, uid: u32) -> R
     .remedy("connect when the sandbox is made"))
 }
 
+fn beside(waiters: &[Waiter], uid: u32) -> usize {
+    waiters.iter().skip(1).filter(|w| w.uid == uid).count()
+}
+
+/// Refuses a request that would wait beside others for a freeze or an end, where too many of one user do.
+pub(crate) fn check_askers(sandboxes: &BTreeMap<String, Sandbox>, uid: u32) -> Result<()> {
+    let own = |s: &Sandbox| beside(s.hold.waiting(), uid) + beside(&s.destroyers, uid);
+    if sandboxes.values().map(own).sum::<usize>() < ASKERS_OF_USER {
+        return Ok(());
+    }
+    Err(Error::new(
+        wire::ErrorKind::ErrorBusy,
+        format!("{ASKERS_OF_USER} requests of this user wait beside others for a freeze or an end"),
+    )
+    .remedy("wait for the answer of some, then ask again"))
+}
+
 pub(crate) fn no_sandbox(id: &str) -> Error {
     Error::new(wire::ErrorKind::ErrorNotFound, format!("there is no sandbox {id}"))
 }
@@ -528,6 +548,38 @@ pub(crate) fn find<'a>(sandboxes: &'a mut BTreeMap<String, Sandbox>, id: &str) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_has_so_many_requests_that_wait_beside_others() {
+        let mut sandboxes: BTreeMap<_, _> =
+            ["sb0", "sb1"].map(|id| (id.to_string(), Sandbox::bare(id, "", "", 0, 0))).into();
+        let mut wait = |id: &str, uid: u32, freeze: bool| {
+            let waits = sandboxes.get(id).unwrap();
+            let first = if freeze { waits.hold.waiting().is_empty() } else { waits.destroyers.is_empty() };
+            if !first {
+                check_askers(&sandboxes, uid)?;
+            }
+            let waiter = Waiter { uid, asker: Asker { conn: 1, request: 1 } };
+            let sandbox = sandboxes.get_mut(id).unwrap();
+            if freeze {
+                sandbox.hold.wait(waiter);
+            } else {
+                sandbox.destroyers.push(waiter);
+            }
+            Ok::<_, Error>(())
+        };
+        for _ in 0..=ASKERS_OF_USER / 2 {
+            wait("sb0", 1, true).unwrap();
+            wait("sb0", 1, false).unwrap();
+        }
+        assert_eq!(wait("sb0", 1, true).unwrap_err().kind, wire::ErrorKind::ErrorBusy);
+        assert!(wait("sb0", 1, false).is_err());
+        wait("sb1", 1, true).unwrap();
+        wait("sb1", 1, false).unwrap();
+        assert!(wait("sb1", 1, false).is_err(), "those of all sandboxes count together");
+        wait("sb0", 2, true).unwrap();
+        wait("sb0", 2, false).unwrap();
+    }
 
     #[test]
     fn a_user_has_so_many_connections_that_wait() {

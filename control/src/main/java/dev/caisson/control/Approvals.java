@@ -170,6 +170,11 @@ final class Approvals implements ApprovalService {
                 : Optional.of(new Pending(answered.id(), CompletableFuture.completedFuture(false)));
     }
 
+    /** How many this server waits for. */
+    int waiting() {
+        return waiting.size();
+    }
+
     private static Optional<Row> remembered(Store.Tx tx, String tenant, Question question) {
         Query of = Query.of(tenant).withStates(APPROVED, DENIED).withPage(null, 1);
         return tx

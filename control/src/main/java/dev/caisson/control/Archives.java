@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.List;
+import java.util.function.LongConsumer;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
 import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
@@ -126,14 +127,22 @@ final class Archives {
 
     // ---- in
 
+    /**
+     * Where an archive is kept aside until it is unpacked.
+     *
+     * @param folder of the server
+     * @param counted told how much there will be, before it is written; refuses what is too much
+     */
+    record Aside(Path folder, LongConsumer counted) {}
+
     /** Keeps the archive aside, looks at every entry, then writes. */
     static long unpack(
-            SandboxFiles files, String folder, InputStream archive, long cap, Path temporary)
+            SandboxFiles files, String folder, InputStream archive, long cap, Aside place)
             throws IOException {
-        Files.createDirectories(temporary);
-        Path aside = Files.createTempFile(temporary, "archive", ".tar");
+        Files.createDirectories(place.folder());
+        Path aside = Files.createTempFile(place.folder(), "archive", ".tar");
         try {
-            keep(archive, aside, cap);
+            keep(archive, aside, cap, place.counted());
             long entries = TarCheck.check(aside, cap);
             apply(files, folder, aside, cap);
             return entries;
@@ -142,7 +151,8 @@ final class Archives {
         }
     }
 
-    private static void keep(InputStream archive, Path aside, long cap) throws IOException {
+    private static void keep(InputStream archive, Path aside, long cap, LongConsumer counted)
+            throws IOException {
         byte[] buffer = new byte[BUFFER];
         long bytes = 0;
         try (OutputStream out = Files.newOutputStream(aside)) {
@@ -151,6 +161,7 @@ final class Archives {
                 if (bytes > cap) {
                     throw TarCheck.tooLarge(cap);
                 }
+                counted.accept(bytes);
                 out.write(buffer, 0, read);
             }
         }

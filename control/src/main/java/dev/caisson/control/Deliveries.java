@@ -246,6 +246,9 @@ final class Deliveries implements AutoCloseable {
         void write() {
             try {
                 ledger.write(this::write);
+                if ("dead_letter".equals(failure)) {
+                    ledger.counts().deadLetter();
+                }
             } catch (CaissonException e) {
                 lostRace(e);
             }

@@ -13,7 +13,9 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -191,12 +193,67 @@ public final class EngineRack implements AutoCloseable {
                 return opened(slot);
             }
         }
-        throw CaissonException.of(
-                        ErrorCode.TIER_UNAVAILABLE,
-                        "No tier that is asked for and allowed is available on this host.")
-                .withRemedy("See /v1/info for what is missing, or ask for another tier.")
-                .withDetail("requested", tier.value())
-                .withDetail("allowed", words(policy));
+        throw unavailable(tier, policy);
+    }
+
+    private CaissonException unavailable(Tier asked, EffectivePolicy policy) {
+        List<String> can =
+                slots.stream()
+                        .map(Slot::tier)
+                        .filter(policy.tiers()::contains)
+                        .filter(there -> there.compareTo(policy.minTier()) >= 0)
+                        .map(Tier::value)
+                        .toList();
+        String what =
+                asked == Tier.AUTO
+                        ? "No tier that the policy allows is available on this host."
+                        : "The tier " + asked.value() + " is not available on this host.";
+        String remedy =
+                can.isEmpty()
+                        ? "Have the policy allow a tier that this host gives: "
+                                + String.join(
+                                        ", ", slots.stream().map(s -> s.tier().value()).toList())
+                                + "; or make another one available, see /v1/info."
+                        : "Use the tier "
+                                + String.join(" or ", can)
+                                + ", or see /v1/info for what is missing for others.";
+        return CaissonException.of(ErrorCode.TIER_UNAVAILABLE, what)
+                .withRemedy(remedy)
+                .withDetail("requested", asked.value())
+                .withDetail("allowed", words(policy))
+                .withDetail("available", String.join(", ", can));
+    }
+
+    /**
+     * Refuses what a tier cannot do, and names the tiers that can.
+     *
+     * @param what it cannot, such as {@code save memory}
+     * @param without what to leave out instead
+     * @param others tiers that can, whether or not this host gives them
+     */
+    CaissonException unsupported(
+            Tier tier,
+            String what,
+            String without,
+            List<Tier> others,
+            Predicate<Engine.Capabilities> can) {
+        List<String> here =
+                engines().stream()
+                        .filter(engine -> can.test(engine.capabilities()))
+                        .map(engine -> engine.tier().value())
+                        .toList();
+        List<String> named =
+                here.isEmpty()
+                        ? others.stream().filter(other -> other != tier).map(Tier::value).toList()
+                        : here;
+        return CaissonException.of(
+                        ErrorCode.UNSUPPORTED, "The tier " + tier.value() + " cannot " + what + ".")
+                .withRemedy(
+                        "Leave "
+                                + without
+                                + " out, or use the tier "
+                                + String.join(" or ", named)
+                                + (here.isEmpty() ? " once this host gives it." : "."));
     }
 
     private Engine opened(Slot slot) {
@@ -214,6 +271,15 @@ public final class EngineRack implements AutoCloseable {
 
     private static String words(EffectivePolicy policy) {
         return String.join(", ", policy.tiers().stream().map(Tier::value).sorted().toList());
+    }
+
+    /** Whether the engine of each tier of this host answers. */
+    Map<String, Boolean> up() {
+        return slots.stream()
+                .collect(
+                        Collectors.toMap(
+                                slot -> slot.tier().value(),
+                                slot -> open.containsKey(slot.tier())));
     }
 
     /** For info. */

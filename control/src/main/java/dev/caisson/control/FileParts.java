@@ -1,5 +1,6 @@
 package dev.caisson.control;
 
+import dev.caisson.api.ByteSize;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.FileInfo;
@@ -190,14 +191,22 @@ final class FileParts implements FileService {
             throws IOException {
         Long disk = parts.boxes().living(caller, sandbox).doc().limits.diskBytes();
         long cap = disk == null ? Long.MAX_VALUE : disk;
-        return within(
-                caller,
-                "files:write",
-                sandbox,
-                path,
-                (files, at) ->
-                        Archives.unpack(
-                                files, at, archive, cap, parts.config().data().resolve("tmp")));
+        // What is kept aside is of the server's disk.
+        Quotas.Kept kept = parts.quotas().keep(caller.tenant(), ByteSize.of(0));
+        try {
+            Archives.Aside aside =
+                    new Archives.Aside(
+                            parts.config().data().resolve("tmp"),
+                            bytes -> kept.change(ByteSize.of(bytes)));
+            return within(
+                    caller,
+                    "files:write",
+                    sandbox,
+                    path,
+                    (files, at) -> Archives.unpack(files, at, archive, cap, aside));
+        } finally {
+            kept.release();
+        }
     }
 
     // ---- watching

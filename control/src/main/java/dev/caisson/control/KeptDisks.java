@@ -3,7 +3,7 @@ package dev.caisson.control;
 import dev.caisson.api.ByteSize;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** What snapshots and volumes take of their tenants' disk quotas. Thread-safe. */
+/** What snapshots, volumes and files of runs take of their tenants' disk quotas. Thread-safe. */
 final class KeptDisks {
     private final Quotas quotas;
     private final ConcurrentHashMap<String, Quotas.Kept> kept = new ConcurrentHashMap<>();

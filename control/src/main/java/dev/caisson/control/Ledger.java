@@ -15,8 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The store with what every part needs beside it: the clock, and events that are written in the
- * same transaction as the state that they report. Thread-safe.
+ * The store with what every part needs beside it: the clock, what is counted for metrics, and
+ * events that are written in the same transaction as the state that they report. Thread-safe.
  */
 final class Ledger {
     private static final Logger LOG = LoggerFactory.getLogger(Ledger.class);
@@ -26,6 +26,7 @@ final class Ledger {
 
     private final Store store;
     private final Clock clock;
+    private final Counts counts = new Counts();
     private final CopyOnWriteArrayList<Runnable> watchers = new CopyOnWriteArrayList<>();
 
     Ledger(Store store, Clock clock) {
@@ -59,6 +60,11 @@ final class Ledger {
 
     Store store() {
         return store;
+    }
+
+    /** What this server has done since it began. */
+    Counts counts() {
+        return counts;
     }
 
     /** Now, in milliseconds, as the store keeps it. */
@@ -129,15 +135,25 @@ final class Ledger {
 
     /** A durable write; those who follow events look again. */
     <T> T write(Store.Work<T> work) {
-        T result = store.write(work);
+        long begin = System.nanoTime();
+        T result;
+        try {
+            result = store.write(work);
+        } finally {
+            counts.written(System.nanoTime() - begin);
+        }
         watchers.forEach(Runnable::run);
         return result;
     }
 
     /** The same without waiting. */
     <T> CompletableFuture<T> submit(Store.Work<T> work) {
+        long begin = System.nanoTime();
         return store.submit(work)
-                .whenComplete((result, failure) -> watchers.forEach(Runnable::run));
+                .whenComplete((result, failure) -> {
+                    counts.written(System.nanoTime() - begin);
+                    watchers.forEach(Runnable::run);
+                });
     }
 
     /** A work without a result. */

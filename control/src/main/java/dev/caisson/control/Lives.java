@@ -484,6 +484,7 @@ final class Lives {
         if (ended == null && tracker != null) {
             parts.meter().forget(doc.session);
         }
+        parts.ledger().counts().ended(why);
         gone(box, doc);
     }
 

@@ -64,9 +64,13 @@ final class Orders {
         doc.snapshot = snapshot.map(saved -> saved.id).orElse(null);
         doc.template = template(request.template(), snapshot, policy, engine);
         if (limits.ioRate().isPresent() && !engine.capabilities().ioRate()) {
-            throw CaissonException.of(
-                            ErrorCode.UNSUPPORTED,
-                            "The tier " + doc.tier + " cannot limit disk traffic.")
+            throw parts.engines()
+                    .unsupported(
+                            engine.tier(),
+                            "limit disk traffic",
+                            "ioBytesPerSecond",
+                            List.of(Tier.CONTAINER, Tier.MICROVM),
+                            Engine.Capabilities::ioRate)
                     .withDetail("limit", "io");
         }
         return new Order(

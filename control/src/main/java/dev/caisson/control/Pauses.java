@@ -106,12 +106,21 @@ final class Pauses {
         EngineSandbox.@Nullable Ended ended = lives.destroy(box, hosted, EndReason.DELETED);
         Lives.endExecs(box, EndReason.DELETED);
         box.hosted(null, null);
+        rest(box);
         Meter.Tracker tracker = box.tracker();
         box.tracker(null);
         if (tracker != null && ended != null) {
             parts.ledger().act(tx -> tracker.ended(tx, ended.usage()));
         } else if (tracker != null) {
             parts.meter().forget(paused.session);
+        }
+    }
+
+    /** Its saved disk is all that it needs: others of its tenant may have the rest. */
+    private static void rest(Box box) {
+        Quotas.Seat seat = box.seat();
+        if (seat != null) {
+            seat.rest();
         }
     }
 
@@ -214,8 +223,24 @@ final class Pauses {
     }
 
     private void fromDisk(Box box, Caller caller) {
-        String snapshot = String.valueOf(box.doc().pauseSnapshot);
         Engine engine = orders.engineOf(box.doc());
+        Limits limits = Orders.limits(box.doc().limits);
+        Quotas.Seat seat = box.seat();
+        if (seat != null) {
+            seat.change(limits);
+        }
+        try {
+            restart(box, caller, engine, limits);
+        } catch (CaissonException e) {
+            if (box.hostedOrNull() == null) {
+                rest(box);
+            }
+            throw e;
+        }
+    }
+
+    private void restart(Box box, Caller caller, Engine engine, Limits limits) {
+        String snapshot = String.valueOf(box.doc().pauseSnapshot);
         SandboxDoc resuming = box.draft();
         resuming.state = SandboxDoc.RESUMING;
         resuming.session = Ids.next(Ids.Kind.SESSION);
@@ -223,7 +248,6 @@ final class Pauses {
         SandboxDoc running = box.draft();
         running(running);
         running.pauseSnapshot = null;
-        Limits limits = Orders.limits(running.limits);
         try {
             lives.restart(box, engine, running, limits, snapshot, orders.mounts(running));
         } catch (CaissonException e) {

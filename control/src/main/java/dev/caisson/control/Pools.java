@@ -100,6 +100,7 @@ final class Pools implements PoolService {
                     return claimed;
                 }
                 pool.missed.incrementAndGet();
+                parts.ledger().counts().claimed(false);
             }
         }
         if (asked != null
@@ -108,6 +109,11 @@ final class Pools implements PoolService {
                     ErrorCode.NOT_FOUND, "There is no pool '" + Boxes.shown(asked) + "'.");
         }
         return Optional.empty();
+    }
+
+    /** How many are warm and nobody's. */
+    long ready() {
+        return pools.values().stream().mapToLong(pool -> pool.ready.size()).sum();
     }
 
     private static boolean named(Pool pool, Caller caller, String name) {
@@ -133,6 +139,7 @@ final class Pools implements PoolService {
         for (Box box = pool.ready.pollFirst(); box != null; box = pool.ready.pollFirst()) {
             if (handOut(pool, box, caller, order)) {
                 pool.claimed.incrementAndGet();
+                parts.ledger().counts().claimed(true);
                 return Optional.of(box);
             }
         }

@@ -13,6 +13,7 @@ import java.time.temporal.ChronoUnit;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
@@ -26,6 +27,8 @@ final class Quotas {
     private static final String[] ALIVE = {
         "creating", "running", "pausing", "paused", "resuming", "snapshotting", "ending"
     };
+    private static final Set<Account.Sum> KEPT_AT_REST =
+            Set.of(Account.Sum.SANDBOXES, Account.Sum.DISK);
     private static final Duration HOUR_READ = Duration.ofSeconds(1);
     private static final Duration TOLD = Duration.ofSeconds(1);
 
@@ -54,10 +57,16 @@ final class Quotas {
         /** Other limits, if they fit. */
         void change(Limits limits);
 
+        /**
+         * It is paused on its disk: only that and its place among the sandboxes count, until {@link
+         * #change}.
+         */
+        void rest();
+
         void release();
     }
 
-    /** Disk that is kept without a sandbox: a snapshot, a volume. */
+    /** Disk that is kept without a sandbox: a snapshot, a volume, files of a run. */
     interface Kept {
         /** Its size is another one, if that fits. */
         void change(ByteSize disk);
@@ -167,6 +176,11 @@ final class Quotas {
                                 : account);
     }
 
+    /** What a tenant takes here: for tests of what is left behind. */
+    long taken(String tenant, Account.Sum sum) {
+        return account(tenant).sum(sum);
+    }
+
     private Account account(String tenant) {
         return accounts.computeIfAbsent(tenant, id -> new Account());
     }
@@ -242,7 +256,7 @@ final class Quotas {
                                 + ", and "
                                 + refusal.requested()
                                 + " more was asked for.")
-                .withRemedy("Try again later, end what is not needed, or ask for a larger quota.")
+                .withRemedy(remedy(refusal.quota()))
                 .withDetail("limit", refusal.quota())
                 .withDetail("requested", Long.toString(refusal.requested()))
                 .withDetail("allowed", Long.toString(refusal.allowed()))
@@ -250,9 +264,23 @@ final class Quotas {
                 .withDetail("retryAfterMillis", Long.toString(refusal.retryAfter().toMillis()));
     }
 
+    /** What gives back some of a quota. */
+    private static String remedy(String quota) {
+        return switch (quota) {
+            case "diskBytes" ->
+                    "Delete runs, snapshots and volumes that are not needed, end sandboxes, or ask"
+                            + " for a larger quota.";
+            case "memoryBytes", "cpuMillis", "pids" ->
+                    "End sandboxes that are not needed, pause them with memory: false, or ask for a"
+                            + " larger quota.";
+            default -> "Try again later, end what is not needed, or ask for a larger quota.";
+        };
+    }
+
     /** An event at most once a second for each tenant and quota; nobody waits for it. */
     @SuppressWarnings("FutureReturnValueIgnored") // It may be lost.
     private void tell(String tenant, Account.Refusal refusal) {
+        ledger.counts().refused(refusal.quota());
         if (told.pass(tenant + "/" + refusal.quota())) {
             ledger.submit(tx -> append(tx, tenant, refusal));
         }
@@ -303,6 +331,17 @@ final class Quotas {
         @Override
         public void change(ByteSize disk) {
             change(Map.of(Account.Sum.DISK, disk.bytes()));
+        }
+
+        @Override
+        public synchronized void rest() {
+            if (parts != null) {
+                Map<Account.Sum, Long> freed = new EnumMap<>(parts);
+                freed.keySet().removeAll(KEPT_AT_REST);
+                account.add(freed, -1);
+                parts = new EnumMap<>(parts);
+                parts.keySet().retainAll(KEPT_AT_REST);
+            }
         }
 
         private void change(Map<Account.Sum, Long> next) {

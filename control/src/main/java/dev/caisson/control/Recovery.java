@@ -13,11 +13,9 @@ import dev.caisson.core.Position;
 import dev.caisson.v1.Json;
 import java.time.Instant;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,7 +25,7 @@ import tools.jackson.core.type.TypeReference;
  * What a server that starts does with what an earlier one left, and what a running one does when
  * its engine went away and came back: each sandbox is adopted or ended, each exec goes on where its
  * kept output stops, and nothing is said that was not seen. Touches only rows and sandboxes of its
- * own node.
+ * own node. Disks are {@link DiskRecovery}'s.
  */
 final class Recovery {
     private static final Logger LOG = LoggerFactory.getLogger(Recovery.class);
@@ -36,13 +34,15 @@ final class Recovery {
     private final Lives lives;
     private final Execs execs;
     private final Runs runs;
+    private final DiskRecovery disks;
     private final String bootId;
 
-    Recovery(Parts parts, Lives lives, Execs execs, Runs runs, String bootId) {
+    Recovery(Parts parts, Lives lives, Execs execs, Runs runs, DiskRecovery disks, String bootId) {
         this.parts = parts;
         this.lives = lives;
         this.execs = execs;
         this.runs = runs;
+        this.disks = disks;
         this.bootId = bootId;
     }
 
@@ -62,8 +62,7 @@ final class Recovery {
         }
         living.forEach(this::reap);
         abandoned();
-        disks();
-        keptDisks();
+        disks.start();
         runs();
     }
 
@@ -269,6 +268,10 @@ final class Recovery {
         }
         lives.save(box, doc, tx -> {});
         lives.schedule(box);
+        Quotas.Seat seat = box.seat();
+        if ("disk".equals(mode) && seat != null) {
+            seat.rest();
+        }
     }
 
     private void attach(Box box, Engine engine) {
@@ -394,114 +397,7 @@ final class Recovery {
         unfinished(box).forEach(doc -> running(box, doc).sandboxOver(EndReason.LOST, 0));
     }
 
-    // ---- disks and runs
-
-    private void disks() {
-        for (Engine engine : parts.engines().engines()) {
-            Set<String> wanted = new HashSet<>();
-            parts.boxes()
-                    .all()
-                    .forEach(box -> {
-                        if (box.doc().pauseSnapshot != null) {
-                            wanted.add(box.doc().pauseSnapshot);
-                        }
-                    });
-            try {
-                engine.snapshots().forEach(disk -> snapshot(engine, disk.id(), wanted));
-                engine.volumes().forEach(disk -> volume(engine, disk.id()));
-            } catch (CaissonException e) {
-                LOG.atWarn().addKeyValue("cause", e.message()).log("disks could not be listed");
-            }
-        }
-    }
-
-    /**
-     * Drops saved disks that nobody knows: what an engine had begun when it went away. Every disk
-     * that is wanted was written down before it was asked for.
-     */
-    void orphans() {
-        for (Engine engine : parts.engines().engines()) {
-            List<String> there = engine.snapshots().stream().map(Engine.SavedDisk::id).toList();
-            Set<String> wanted = new HashSet<>();
-            parts.boxes()
-                    .all()
-                    .forEach(box -> {
-                        String saved = box.doc().pauseSnapshot;
-                        if (saved != null) {
-                            wanted.add(saved);
-                        }
-                    });
-            for (String id : there) {
-                boolean known =
-                        wanted.contains(id)
-                                || parts.ledger().read(tx -> tx.find(Kind.SNAPSHOT, id)).isPresent()
-                                || pausedElsewhere(id);
-                if (!known) {
-                    engine.dropSnapshot(id);
-                }
-            }
-        }
-    }
-
-    private void keptDisks() {
-        halfMade();
-        Query mine = Query.ALL.withNode(parts.node());
-        parts.ledger()
-                .read(tx -> tx.list(Kind.SNAPSHOT, mine))
-                .forEach(row ->
-                        parts.disks().adopt(row.id(), row.tenant(), SnapshotDoc.of(row).bytes));
-        parts.ledger()
-                .read(tx -> tx.list(Kind.VOLUME, mine))
-                .forEach(row ->
-                        parts.disks().adopt(row.id(), row.tenant(), VolumeDoc.of(row).diskBytes));
-    }
-
-    /** Rows whose disks never came to be, or are gone already. */
-    private void halfMade() {
-        Query snapshots = Query.ALL.withNode(parts.node()).withStates(SnapshotDoc.CREATING);
-        Query volumes =
-                Query.ALL.withNode(parts.node()).withStates(VolumeDoc.CREATING, VolumeDoc.DELETING);
-        parts.ledger()
-                .act(tx -> {
-                    tx.deleteAll(Kind.SNAPSHOT, snapshots);
-                    tx.deleteAll(Kind.VOLUME, volumes);
-                });
-    }
-
-    private void snapshot(Engine engine, String id, Set<String> wanted) {
-        Optional<Row> row = parts.ledger().read(tx -> tx.find(Kind.SNAPSHOT, id));
-        boolean half =
-                row.filter(found -> found.state().equals(SnapshotDoc.CREATING)).isPresent()
-                        && parts.node().equals(row.get().node());
-        if (wanted.contains(id) || (row.isPresent() && !half) || pausedElsewhere(id)) {
-            return;
-        }
-        engine.dropSnapshot(id);
-        parts.ledger().write(tx -> tx.delete(Kind.SNAPSHOT, id));
-    }
-
-    /** Whether a paused sandbox of another server may need it. */
-    private boolean pausedElsewhere(String id) {
-        return parts
-                .ledger()
-                .read(tx -> tx.list(Kind.SANDBOX, Query.ALL.withStates(SandboxDoc.ALIVE)))
-                .stream()
-                .filter(row -> !parts.node().equals(row.node()))
-                .anyMatch(row -> id.equals(SandboxDoc.of(row).pauseSnapshot));
-    }
-
-    private void volume(Engine engine, String id) {
-        Optional<Row> row = parts.ledger().read(tx -> tx.find(Kind.VOLUME, id));
-        boolean keep =
-                row.filter(found ->
-                                found.state().equals(VolumeDoc.READY)
-                                        || !parts.node().equals(found.node()))
-                        .isPresent();
-        if (!keep && row.isPresent()) {
-            engine.dropVolume(id);
-            parts.ledger().write(tx -> tx.delete(Kind.VOLUME, id));
-        }
-    }
+    // ---- runs
 
     private void runs() {
         parts.ledger()

@@ -41,6 +41,7 @@ final class RunDoc {
     @Nullable ErrorJson error;
     List<ResultFileJson> files = List.of();
     int fileCount; // where the files are beside the row
+    long keptBytes; // that they take of the tenant's disk quota
 
     static RunDoc of(Row row) {
         return Json.read(row.body(), RunDoc.class);
@@ -135,6 +136,7 @@ final class RunDoc {
         copy.error = error;
         copy.files = files;
         copy.fileCount = fileCount;
+        copy.keptBytes = keptBytes;
         return copy;
     }
 

@@ -33,6 +33,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -44,6 +45,12 @@ final class RunWork {
 
     /** Of all files of a run that come within its answer. */
     static final long MAX_INLINE = 8 << 20;
+
+    /** Of the data folder: where files of runs are kept. */
+    static final String FOLDER = "runs";
+
+    /** What the smallest file takes of a disk. */
+    private static final long BLOCK = 4096;
 
     private static final Duration MARGIN = Duration.ofMinutes(1);
 
@@ -301,17 +308,20 @@ final class RunWork {
 
     /** Where the files of a run are kept. */
     Path folder(String run) {
-        return parts.config().data().resolve("runs").resolve(run);
+        return parts.config().data().resolve(FOLDER).resolve(run);
     }
 
     private List<ResultFileJson> collect(RunDoc run, Box box) {
         Path target = folder(run.id);
         try {
+            Trees.delete(target); // a server before may have begun
             Files.createDirectories(target);
             List<ResultFileJson> forms = new ArrayList<>();
             ByteSize cap = Orders.limits(box.doc().limits).disk();
             long inline = 0;
-            for (ResultFile file : box.hosted().files().collect(target, cap)) {
+            List<ResultFile> files = box.hosted().files().collect(target, cap);
+            keep(run, files);
+            for (ResultFile file : files) {
                 boolean fits = run.inline && inline + file.size() <= MAX_INLINE;
                 String content = fits ? inline(target, file) : null;
                 inline += content == null ? 0 : file.size();
@@ -323,6 +333,27 @@ final class RunWork {
             throw CaissonException.of(
                     ErrorCode.INTERNAL, "The files of the run cannot be kept: " + e, e);
         }
+    }
+
+    /**
+     * Counts them in the tenant's disk quota, whatever is left of that: the sandbox they come from
+     * gives back at least as much in a moment.
+     */
+    private void keep(RunDoc run, List<ResultFile> files) {
+        run.keptBytes =
+                files.stream()
+                        .filter(ResultFile::collected)
+                        .mapToLong(file -> Math.max(1, Math.ceilDiv(file.size(), BLOCK)) * BLOCK)
+                        .sum();
+        if (run.keptBytes > 0) {
+            parts.disks().adopt(run.id, run.tenant, run.keptBytes);
+        }
+    }
+
+    /** Nothing is kept of its files any more. */
+    void discard(String run) {
+        Trees.delete(folder(run));
+        parts.disks().release(run);
     }
 
     private static @Nullable String inline(Path target, ResultFile file) throws IOException {
@@ -342,6 +373,7 @@ final class RunWork {
         RunDoc doc = run.doc().copy();
         doc.error = Forms.error(cause, null);
         over(run, doc, RunDoc.FAILED, cause.code().value());
+        discard(doc.id); // a part may have been collected
     }
 
     /** Durable before anybody sees it. */
@@ -350,19 +382,30 @@ final class RunWork {
         doc.endedAt = parts.ledger().now();
         doc.expiresAt = doc.endedAt.plusMillis(doc.keepMillis);
         Row row = doc.slim().row(1, parts.node());
-        parts.durably("run", doc.id, () -> parts.ledger().act(tx -> ended(tx, doc, row, reason)));
+        AtomicBoolean kept = new AtomicBoolean();
+        parts.durably(
+                "run",
+                doc.id,
+                () -> kept.set(parts.ledger().write(tx -> ended(tx, doc, row, reason))));
         run.written(doc);
+        if (!kept.get()) {
+            discard(doc.id);
+        }
     }
 
-    private void ended(Store.Tx tx, RunDoc doc, Row row, String reason) {
+    /** Whether its row is there; else it was erased with its tenant meanwhile. */
+    private boolean ended(Store.Tx tx, RunDoc doc, Row row, String reason) {
+        Optional<Row> there = tx.find(Kind.RUN, doc.id);
+        if (there.isEmpty()) {
+            return false;
+        }
         ResultJson result = doc.result;
         if (result != null && tx.find(Kind.RESULT, doc.id).isEmpty()) {
             tx.insert(Kind.RESULT, doc.resultRow(result, parts.node()));
         }
-        tx.find(Kind.RUN, doc.id)
-                .ifPresent(
-                        there -> tx.update(Kind.RUN, ExecRows.withVersion(row, there.version())));
+        tx.update(Kind.RUN, ExecRows.withVersion(row, there.get().version()));
         parts.ledger().event(tx, EventType.RUN_ENDED, doc.subject(), reason, Map.of());
+        return true;
     }
 
     /** The sandbox goes first, then whoever waits is told: a run leaves nothing behind. */
@@ -440,5 +483,6 @@ final class RunWork {
                                 "The server was restarted while this run was on its way."),
                         null);
         over(run, doc, RunDoc.LOST, "lost");
+        discard(doc.id); // the server before may have collected a part
     }
 }

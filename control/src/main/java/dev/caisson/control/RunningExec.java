@@ -431,6 +431,11 @@ final class RunningExec implements ExecSink {
         last.endedAt = parts.ledger().now();
         try {
             parts.durably("exec", id, () -> commit(first, last, type, reason, result));
+            if (result == null) {
+                parts.ledger().counts().execFailed();
+            } else {
+                parts.ledger().counts().execEnded(result.reason());
+            }
         } catch (CaissonException e) {
             close();
             end.completeExceptionally(e);

@@ -368,7 +368,7 @@ final class Runs implements RunService {
                         parts.ledger().event(tx, EventType.RUN_EXPIRED, doc.subject(), "", data);
                     }
                 });
-        Trees.delete(work.folder(doc.id));
+        work.discard(doc.id);
     }
 
     private static long files(RunDoc doc) {

@@ -95,10 +95,19 @@ final class Sandboxes implements SandboxService {
 
     /** Makes one, from a warm pool where one fits. */
     Box make(Caller caller, SandboxRequest request, @Nullable String run) {
-        Order order = orders.order(caller, request);
-        order.doc().run = run;
-        return pools.claim(caller, request, order)
-                .orElseGet(() -> lives.create(caller, order, SandboxDoc.RUNNING));
+        long begin = System.nanoTime();
+        Counts counts = parts.ledger().counts();
+        try {
+            Order order = orders.order(caller, request);
+            order.doc().run = run;
+            Optional<Box> warm = pools.claim(caller, request, order);
+            Box box = warm.orElseGet(() -> lives.create(caller, order, SandboxDoc.RUNNING));
+            counts.made(warm.isPresent(), System.nanoTime() - begin);
+            return box;
+        } catch (CaissonException e) {
+            counts.notMade(e.code());
+            throw e;
+        }
     }
 
     private Optional<SandboxJson> existing(Caller caller, SandboxRequest request) {
@@ -291,12 +300,13 @@ final class Sandboxes implements SandboxService {
 
     /** In the tenant's quota and in the engine, or in neither. */
     private static void set(Box box, Limits limits) {
+        EngineSandbox engine = box.hosted().engine();
         Quotas.Seat seat = box.seat();
         if (seat != null) {
             seat.change(limits);
         }
         try {
-            box.hosted().engine().setLimits(limits);
+            engine.setLimits(limits);
         } catch (CaissonException e) {
             if (seat != null) {
                 seat.change(Orders.limits(box.doc().limits));

@@ -125,19 +125,23 @@ public final class Service implements Control {
         webhooks = new Webhooks(ledger, cursors, vault, config.webhooks());
         deliveries = deliveries(ledger, vault, config.webhooks());
         tokens = new Tokens(ledger, directory, config.tokens());
-        Erasure erasure =
-                new Erasure(
-                        ledger,
-                        directory,
-                        this::erase,
-                        () -> {
-                            keys.forget();
-                            policies.forget();
-                        },
-                        store.engine().equals("postgresql") ? OTHERS_SEE_IT : Duration.ZERO);
+        Erasure erasure = erasure(ledger, directory, store);
         tenants = new Tenants(ledger, cursors, directory, erasure, quotas::changed);
-        Recovery recovery = new Recovery(parts, lives, execs, runs, bootId);
-        start(recovery, erasure);
+        DiskRecovery disks = new DiskRecovery(parts);
+        Recovery recovery = new Recovery(parts, lives, execs, runs, disks, bootId);
+        start(recovery, disks, erasure);
+    }
+
+    private Erasure erasure(Ledger ledger, Directory directory, Store store) {
+        return new Erasure(
+                ledger,
+                directory,
+                this::erase,
+                () -> {
+                    keys.forget();
+                    parts.policies().forget();
+                },
+                store.engine().equals("postgresql") ? OTHERS_SEE_IT : Duration.ZERO);
     }
 
     private static ScheduledThreadPoolExecutor timers() {
@@ -159,7 +163,7 @@ public final class Service implements Control {
 
     /** Takes up what an earlier server left, then goes about its work. */
     @SuppressWarnings("FutureReturnValueIgnored") // it goes on until the timers end
-    private void start(Recovery recovery, Erasure erasure) {
+    private void start(Recovery recovery, DiskRecovery disks, Erasure erasure) {
         lives.onDetached(recovery::detached);
         Ledger ledger = parts.ledger();
         ControlConfig config = parts.config();
@@ -185,7 +189,7 @@ public final class Service implements Control {
                 });
         Thread.ofVirtual().name("caisson-erasure").start(erasure::resume);
         tell(EventType.SERVER_STARTED);
-        housekeeping.every(ORPHANS_SECONDS, "orphans", recovery::orphans);
+        housekeeping.every(ORPHANS_SECONDS, "orphans", disks::orphans);
         housekeeping.every(1, "approvals", () -> parts.approvals().expire(ledger.now()));
     }
 
@@ -439,13 +443,28 @@ public final class Service implements Control {
         return parts.ledger().read(tx -> tx.list(kind, Query.of(tenant)));
     }
 
-    /** How many sandboxes are in which state on this server, and how many execs run. */
+    /** What this server has done since it began. */
+    public Counts counts() {
+        return parts.ledger().counts();
+    }
+
+    /** Whether the engine of each tier of this host answers. */
+    public Map<String, Boolean> engines() {
+        return parts.engines().up();
+    }
+
+    /**
+     * How many sandboxes are in which state on this server, how many execs run, how many warm
+     * sandboxes are ready, and how many approvals wait.
+     */
     public Map<String, Long> gauges() {
         Map<String, Long> gauges = new HashMap<>();
         try (Stream<Box> all = parts.boxes().all().stream()) {
             all.forEach(box -> gauges.merge("sandboxes." + box.state(), 1L, Long::sum));
         }
         gauges.put("execs.running", (long) execs.count());
+        gauges.put("pools.ready", pools.ready());
+        gauges.put("approvals.waiting", (long) parts.approvals().waiting());
         return gauges;
     }
 

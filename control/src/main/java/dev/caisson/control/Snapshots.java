@@ -4,11 +4,13 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.api.Tier;
+import dev.caisson.core.Engine;
 import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.Ids;
 import dev.caisson.v1.Page;
 import dev.caisson.v1.SnapshotJson;
 import dev.caisson.v1.SnapshotRequest;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -30,12 +32,13 @@ final class Snapshots implements SnapshotService {
         Access.require(caller, "snapshots:write");
         Box box = parts.boxes().living(caller, sandbox);
         if (Boolean.TRUE.equals(request.memory())) {
-            throw CaissonException.of(
-                            ErrorCode.UNSUPPORTED,
-                            "The tier " + box.doc().tier + " cannot save memory.")
-                    .withRemedy(
-                            "Leave memory out, or use the tier gvisor or microvm once this host"
-                                    + " gives it.");
+            throw parts.engines()
+                    .unsupported(
+                            Tier.of(box.doc().tier),
+                            "save memory",
+                            "memory",
+                            List.of(Tier.GVISOR, Tier.MICROVM),
+                            Engine.Capabilities::memorySnapshot);
         }
         return save(caller, box, name(request.name()), Orders.labels(request.labels())).form();
     }

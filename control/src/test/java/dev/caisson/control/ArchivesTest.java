@@ -210,7 +210,7 @@ final class ArchivesTest {
                                 "/work/in",
                                 new ByteArrayInputStream(zipped.toByteArray()),
                                 1 << 20,
-                                aside));
+                                new Archives.Aside(aside, bytes -> {})));
         try (var left = Files.list(aside)) {
             assertThat(left).isEmpty();
         }
@@ -277,5 +277,57 @@ final class ArchivesTest {
         for (String path : List.of("../outside", "link", "nothing", "/etc/passwd", "")) {
             Fixture.refused(ErrorCode.NOT_FOUND, () -> Trees.open(tree, path));
         }
+    }
+
+    @Test
+    void whatIsKeptAsideCountsInTheDiskQuota() throws IOException {
+        long disk = dev.caisson.api.Limits.defaults().disk().bytes();
+        Caller tight =
+                host.tenant(
+                        "tight",
+                        new dev.caisson.v1.QuotaJson(
+                                null,
+                                null,
+                                null,
+                                null,
+                                disk + 100_000,
+                                null,
+                                null,
+                                null,
+                                null,
+                                null));
+        String own = host.service.sandboxes().create(tight, FakeHost.request(null)).sandbox().id();
+        byte[] small = tar(tar -> file(tar, "a.txt", "x".repeat(50_000)));
+        byte[] large = tar(tar -> file(tar, "a.txt", "x".repeat(150_000)));
+        var refusal = Fixture.refused(ErrorCode.QUOTA_EXCEEDED, () -> unpack(tight, own, large));
+        assertThat(refusal.details()).containsEntry("limit", "diskBytes");
+        try (var left = Files.list(host.data.resolve("tmp"))) {
+            assertThat(left).isEmpty();
+        }
+        Quotas quotas = host.service.parts().quotas();
+        assertThat(quotas.taken(tight.tenant(), Account.Sum.DISK)).isEqualTo(disk);
+        assertThat(unpack(tight, own, small)).isEqualTo(1); // control
+        assertThat(quotas.taken(tight.tenant(), Account.Sum.DISK)).isEqualTo(disk);
+        Fixture.refused(ErrorCode.INVALID, () -> unpack(tight, own, new byte[20_000]));
+        assertThat(quotas.taken(tight.tenant(), Account.Sum.DISK)).isEqualTo(disk);
+    }
+
+    private long unpack(Caller caller, String sandbox, byte[] archive) throws IOException {
+        return host.service
+                .files()
+                .unpack(caller, sandbox, "/work/in", new ByteArrayInputStream(archive));
+    }
+
+    @Test
+    void whatAKilledServerKeptAsideGoesAtTheNextStart() throws IOException {
+        Path left =
+                Files.writeString(
+                        Files.createDirectories(host.data.resolve("tmp")).resolve("archive1.tar"),
+                        "left");
+        Path output = Files.createDirectories(host.data.resolve("output").resolve(sandbox.id()));
+        host = host.restart();
+        assertThat(left).doesNotExist();
+        assertThat(output).exists(); // control
+        assertThat(unpack(tar(tar -> file(tar, "a.txt", "one")))).isEqualTo(1);
     }
 }

@@ -7,11 +7,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * Who has taken how much of something that all tenants share. As soon as a second tenant was seen
  * none may have more than it leaves free, so that there is always something for the next one: the
- * only one that asks gets half, two that ask for all get a third each. One that is alone gets all.
- * Thread-safe.
+ * only one that asks gets half, two that ask for all get a third each. One that is alone gets all
+ * but what is kept in reserve. Thread-safe.
  */
 public final class Shares {
     private final long most;
+    private final long reserve;
 
     /** Guarded by this; nothing is kept of those that have nothing. */
     private final Map<String, Long> owned = new HashMap<>();
@@ -35,8 +36,22 @@ public final class Shares {
      * @param several whether a second tenant is expected before it was seen
      */
     public Shares(long most, boolean several) {
+        this(most, 0, several);
+    }
+
+    private Shares(long most, long reserve, boolean several) {
         this.most = most;
+        this.reserve = reserve;
         this.several = several;
+    }
+
+    /**
+     * Nothing is taken, and whoever is alone leaves something to the next one.
+     *
+     * @param reserve what one that is alone cannot have
+     */
+    public static Shares withReserve(long most, long reserve) {
+        return new Shares(most, reserve, false);
     }
 
     /** What came of an attempt. */
@@ -72,7 +87,7 @@ public final class Shares {
         }
         if (owner != null) {
             long own = owned.getOrDefault(owner, 0L) + amount;
-            if (several && own > most - all) {
+            if (several ? own > most - all : all > most - reserve) {
                 return Outcome.OVER;
             }
             put(owner, own);
