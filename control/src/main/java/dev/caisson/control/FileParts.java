@@ -191,19 +191,31 @@ final class FileParts implements FileService {
             throws IOException {
         Long disk = parts.boxes().living(caller, sandbox).doc().limits.diskBytes();
         long cap = disk == null ? Long.MAX_VALUE : disk;
-        // What is kept aside is of the server's disk.
+        return aside(
+                parts,
+                caller,
+                aside ->
+                        within(
+                                caller,
+                                "files:write",
+                                sandbox,
+                                path,
+                                (files, at) -> Archives.unpack(files, at, archive, cap, aside)));
+    }
+
+    /** What needs a place on the server's disk. */
+    interface Unpacking {
+        long run(Archives.Aside aside) throws IOException;
+    }
+
+    /** What is kept aside meanwhile is of the server's disk, and in the tenant's quota. */
+    static long aside(Parts parts, Caller caller, Unpacking work) throws IOException {
         Quotas.Kept kept = parts.quotas().keep(caller.tenant(), ByteSize.of(0));
         try {
-            Archives.Aside aside =
+            return work.run(
                     new Archives.Aside(
                             parts.config().data().resolve("tmp"),
-                            bytes -> kept.change(ByteSize.of(bytes)));
-            return within(
-                    caller,
-                    "files:write",
-                    sandbox,
-                    path,
-                    (files, at) -> Archives.unpack(files, at, archive, cap, aside));
+                            bytes -> kept.change(ByteSize.of(bytes))));
         } finally {
             kept.release();
         }

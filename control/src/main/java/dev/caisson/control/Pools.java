@@ -16,6 +16,7 @@ import dev.caisson.v1.SandboxRequest;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -105,8 +106,7 @@ final class Pools implements PoolService {
         }
         if (asked != null
                 && pools.values().stream().noneMatch(pool -> named(pool, caller, asked))) {
-            throw CaissonException.of(
-                    ErrorCode.NOT_FOUND, "There is no pool '" + Boxes.shown(asked) + "'.");
+            throw elsewhere(caller, asked);
         }
         return Optional.empty();
     }
@@ -128,10 +128,10 @@ final class Pools implements PoolService {
                 && pool.template.equals(order.doc().template)
                 && pool.tier.equals(order.doc().tier)
                 && pool.root == order.doc().root
-                && java.util.Objects.equals(pool.limits.diskBytes(), limits.diskBytes())
-                && java.util.Objects.equals(pool.limits.inodes(), limits.inodes())
-                && java.util.Objects.equals(pool.limits.openFiles(), limits.openFiles())
-                && java.util.Objects.equals(
+                && Objects.equals(pool.limits.diskBytes(), limits.diskBytes())
+                && Objects.equals(pool.limits.inodes(), limits.inodes())
+                && Objects.equals(pool.limits.openFiles(), limits.openFiles())
+                && Objects.equals(
                         pool.limits.ioBytesPerSecond(), limits.ioBytesPerSecond());
     }
 

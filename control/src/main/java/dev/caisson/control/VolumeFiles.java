@@ -198,14 +198,16 @@ final class VolumeFiles implements ContentService {
             throws IOException {
         Access.require(caller, "volumes:write");
         long cap = volumes.here(caller, volume).diskBytes;
-        return writing(
+        return FileParts.aside(
+                parts,
                 caller,
-                volume,
-                path,
-                "unpacked",
-                (files, at) ->
-                        Archives.unpack(
-                                files, at, archive, cap, parts.config().data().resolve("tmp")));
+                aside ->
+                        writing(
+                                caller,
+                                volume,
+                                path,
+                                "unpacked",
+                                (files, at) -> Archives.unpack(files, at, archive, cap, aside)));
     }
 
     private <T> T writing(Caller caller, String volume, String path, String how, Action<T> action)
