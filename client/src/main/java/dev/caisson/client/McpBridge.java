@@ -32,6 +32,7 @@ public final class McpBridge implements AutoCloseable {
 
     /** A server that does not answer must not keep the program; its sessions end by themselves. */
     private static final Duration GOODBYE = Duration.ofSeconds(5);
+
     private static final String EVENTS = "text/event-stream";
     private static final Set<ErrorCode> ENDS =
             Set.of(

@@ -131,8 +131,7 @@ final class Pools implements PoolService {
                 && Objects.equals(pool.limits.diskBytes(), limits.diskBytes())
                 && Objects.equals(pool.limits.inodes(), limits.inodes())
                 && Objects.equals(pool.limits.openFiles(), limits.openFiles())
-                && Objects.equals(
-                        pool.limits.ioBytesPerSecond(), limits.ioBytesPerSecond());
+                && Objects.equals(pool.limits.ioBytesPerSecond(), limits.ioBytesPerSecond());
     }
 
     private Optional<Box> claim(Pool pool, Caller caller, Order order) {
