@@ -8,6 +8,8 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.testkit.StubServer;
 import dev.caisson.v1.ExecRequest;
+import dev.caisson.v1.PortLinkJson;
+import dev.caisson.v1.PortLinkRequest;
 import dev.caisson.v1.SandboxJson;
 import dev.caisson.v1.SandboxRequest;
 import java.io.IOException;
@@ -52,6 +54,21 @@ class HttpTest {
         assertThat(request.header("authorization")).isEqualTo("Bearer caisson_" + "0".repeat(40));
         assertThat(request.path() + request.query()).doesNotContain("caisson_");
         assertThat(Forms.config(server).toString()).doesNotContain("caisson_");
+    }
+
+    @Test
+    void asksForALinkThatLetsABrowserIn() {
+        server.on(
+                "POST /v1/sandboxes/" + Forms.SB + "/ports/80/links",
+                "{\"url\":\"http://x/.caisson/links/y\",\"expiresAt\":\"2026-12-01T00:01:00Z\","
+                        + "\"visitEndsAt\":\"2026-12-01T01:00:00Z\"}");
+
+        PortLinkJson link = client.ports().link(Forms.SB, 80, new PortLinkRequest("/app", 60_000L));
+
+        assertThat(link.url()).isEqualTo("http://x/.caisson/links/y");
+        assertThat(link.visitEndsAt()).isAfter(link.expiresAt());
+        assertThat(server.requests().getFirst().text())
+                .contains("\"path\":\"/app\"", "\"expiresInMillis\":60000");
     }
 
     @Test
