@@ -24,7 +24,8 @@ public final class ControlGate implements Gate {
     @Override
     public Access open(String bearer) {
         Caller caller = control.authenticate(bearer);
-        return new Access(caller.tenant() + "/" + caller.keyId(), () -> backend(caller));
+        return new Access(
+                caller.tenant(), caller.tenant() + "/" + caller.keyId(), () -> backend(caller));
     }
 
     /**
