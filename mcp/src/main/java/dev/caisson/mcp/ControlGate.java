@@ -23,7 +23,8 @@ public final class ControlGate {
 
     /** What a caller gets, who was authenticated and may act for another tenant. */
     public Gate.Access open(Caller caller) {
-        return new Gate.Access(caller.tenant() + "/" + caller.keyId(), () -> backend(caller));
+        return new Gate.Access(
+                caller.tenant(), caller.tenant() + "/" + caller.keyId(), () -> backend(caller));
     }
 
     /**

@@ -16,8 +16,9 @@ public interface Gate {
     /**
      * What a credential gets.
      *
+     * @param tenant whose share of the sessions it has
      * @param owner names the credential and its tenant; sessions are bound to it
      * @param backend makes the backend of a new session, which closes it
      */
-    record Access(String owner, Supplier<Backend> backend) {}
+    record Access(String tenant, String owner, Supplier<Backend> backend) {}
 }

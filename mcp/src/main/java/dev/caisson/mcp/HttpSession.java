@@ -2,6 +2,7 @@ package dev.caisson.mcp;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
+import dev.caisson.core.TenantPlaces;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -14,7 +15,7 @@ final class HttpSession {
     private static final int MAX_READERS = 64;
 
     private final String id;
-    private final String owner;
+    private final Holder holder;
     private final McpSession session;
     private final Duration keepalive;
     private final EventStream general;
@@ -24,9 +25,17 @@ final class HttpSession {
     private long lastStream;
     private long usedAt = System.nanoTime();
 
-    HttpSession(String id, String owner, McpSession session, Duration keepalive) {
+    /**
+     * Who has it.
+     *
+     * @param owner the credential
+     * @param place that it has in its tenant's share until it is closed
+     */
+    record Holder(String tenant, String owner, TenantPlaces.Place place) {}
+
+    HttpSession(String id, Holder holder, McpSession session, Duration keepalive) {
         this.id = id;
-        this.owner = owner;
+        this.holder = holder;
         this.session = session;
         this.keepalive = keepalive;
         this.general = new EventStream(0, 0, keepalive);
@@ -37,7 +46,11 @@ final class HttpSession {
     }
 
     String owner() {
-        return owner;
+        return holder.owner();
+    }
+
+    String tenant() {
+        return holder.tenant();
     }
 
     McpSession session() {
@@ -82,9 +95,13 @@ final class HttpSession {
         return Protocol.primed(session.version());
     }
 
+    /** How many streams are open. */
+    synchronized int readers() {
+        return general.readers() + streams.values().stream().mapToInt(EventStream::readers).sum();
+    }
+
     private synchronized void limitReaders() {
-        long readers = streams.values().stream().mapToLong(EventStream::readers).sum();
-        if (readers + general.readers() >= MAX_READERS) {
+        if (readers() >= MAX_READERS) {
             throw CaissonException.of(
                             ErrorCode.QUOTA_EXCEEDED,
                             "A session has at most " + MAX_READERS + " open streams.")
@@ -106,10 +123,14 @@ final class HttpSession {
     }
 
     void close() {
-        session.close();
-        synchronized (this) {
-            streams.values().forEach(EventStream::end);
-            general.end();
+        try {
+            session.close();
+        } finally {
+            synchronized (this) {
+                streams.values().forEach(EventStream::end);
+                general.end();
+            }
+            holder.place().close();
         }
     }
 }

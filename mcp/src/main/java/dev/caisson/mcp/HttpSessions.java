@@ -2,6 +2,7 @@ package dev.caisson.mcp;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
+import dev.caisson.core.TenantPlaces;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.HexFormat;
@@ -18,39 +19,82 @@ final class HttpSessions implements AutoCloseable {
     private static final SecureRandom RANDOM = new SecureRandom();
     private static final Duration LONGEST_SWEEP = Duration.ofSeconds(30);
 
+    /** Open streams, for each session that may be. */
+    private static final int STREAMS_EACH = 2;
+
     private final HttpSettings settings;
+    private final TenantPlaces places;
     private final Map<String, HttpSession> sessions = new ConcurrentHashMap<>();
     private final Thread sweeper;
 
     HttpSessions(HttpSettings settings) {
         this.settings = settings;
+        this.places = new TenantPlaces("MCP sessions", settings.maxSessions());
         this.sweeper = Thread.ofVirtual().name("mcp-sweep").start(this::sweep);
     }
 
     /**
      * A new session.
      *
-     * @throws CaissonException {@link ErrorCode#QUOTA_EXCEEDED}
+     * @throws CaissonException {@link ErrorCode#QUOTA_EXCEEDED} of one key, {@link
+     *     ErrorCode#NO_CAPACITY} of its tenant or all
      */
     synchronized HttpSession open(Gate.Access access) {
         long ofKey =
                 sessions.values().stream()
                         .filter(one -> one.owner().equals(access.owner()))
                         .count();
-        if (ofKey >= settings.maxSessionsPerKey() || sessions.size() >= settings.maxSessions()) {
-            throw CaissonException.of(ErrorCode.QUOTA_EXCEEDED, "Too many MCP sessions are open.")
+        if (ofKey >= settings.maxSessionsPerKey()) {
+            throw CaissonException.of(
+                            ErrorCode.QUOTA_EXCEEDED, "This key has too many MCP sessions.")
                     .withRemedy("End sessions with DELETE, or wait until idle ones end.");
         }
+        TenantPlaces.Place place = places.take(access.tenant());
+        boolean opened = false;
+        try {
+            HttpSession session = session(access, place);
+            sessions.put(session.id(), session);
+            opened = true;
+            return session;
+        } finally {
+            if (!opened) {
+                place.close();
+            }
+        }
+    }
+
+    private HttpSession session(Gate.Access access, TenantPlaces.Place place) {
         byte[] random = new byte[24];
         RANDOM.nextBytes(random);
-        HttpSession session =
-                new HttpSession(
-                        HexFormat.of().formatHex(random),
-                        access.owner(),
-                        new McpSession(access.backend().get(), settings.session()),
-                        settings.keepalive());
-        sessions.put(session.id(), session);
-        return session;
+        return new HttpSession(
+                HexFormat.of().formatHex(random),
+                new HttpSession.Holder(access.tenant(), access.owner(), place),
+                new McpSession(access.backend().get(), settings.session()),
+                settings.keepalive());
+    }
+
+    /**
+     * Refuses a stream of a tenant that has as many as it leaves free of them: each is a connection
+     * of the server.
+     *
+     * @throws CaissonException {@link ErrorCode#NO_CAPACITY}
+     */
+    void requireStream(HttpSession session) {
+        int all = 0;
+        int own = 0;
+        for (HttpSession one : sessions.values()) {
+            int readers = one.readers();
+            all += readers;
+            own += one.tenant().equals(session.tenant()) ? readers : 0;
+        }
+        if (own + 1 > STREAMS_EACH * settings.maxSessions() - (all + 1)) {
+            throw CaissonException.of(
+                            ErrorCode.NO_CAPACITY,
+                            "This tenant has as many open MCP streams as one may now ("
+                                    + own
+                                    + ").")
+                    .withRemedy("Close some, or wait for answers.");
+        }
     }
 
     /**

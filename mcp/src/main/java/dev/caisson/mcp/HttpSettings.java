@@ -9,7 +9,7 @@ import java.util.Set;
  * @param session of each session
  * @param origins values of {@code Origin} that are let in, exactly; default none, so that no web
  *     page gets in. Requests without the header, which are not of browsers, are let in
- * @param maxSessions of all keys together; default 512
+ * @param maxSessions of all keys together, of which each tenant has a share; default 512
  * @param maxSessionsPerKey default 32
  * @param idle a session without a request or an open stream ends after that; default 30 min
  * @param keepalive a comment on a stream on which nothing came for so long; default 15 s

@@ -116,7 +116,7 @@ public final class StreamableHttp implements AutoCloseable {
                 Json.bytes(answer.messages.getFirst()));
     }
 
-    private static HttpAnswer receive(HttpSession session, List<RpcMessage> messages) {
+    private HttpAnswer receive(HttpSession session, List<RpcMessage> messages) {
         int answers = 0;
         boolean slow = messages.size() > 1;
         for (RpcMessage message : messages) {
@@ -136,6 +136,7 @@ public final class StreamableHttp implements AutoCloseable {
             }
         }
         if (answers > 0 && slow) {
+            sessions.requireStream(session);
             EventStream stream = session.open(answers);
             messages.forEach(message -> session.session().receive(message, stream));
             return events(session, sink -> stream.writeTo(sink, session.primed()));
@@ -168,6 +169,7 @@ public final class StreamableHttp implements AutoCloseable {
             return refuse(406, "invalid", "Accept " + EVENTS + ".");
         }
         HttpSession session = sessions.find(request.header().apply(SESSION), access.owner());
+        sessions.requireStream(session);
         String last = request.header().apply("Last-Event-ID");
         if (last == null || last.isEmpty()) {
             session.resume(0);
@@ -210,7 +212,8 @@ public final class StreamableHttp implements AutoCloseable {
                 switch (e.code()) {
                     case UNAUTHENTICATED ->
                             Map.of("Content-Type", JSON, "WWW-Authenticate", "Bearer");
-                    case QUOTA_EXCEEDED -> Map.of("Content-Type", JSON, "Retry-After", "5");
+                    case QUOTA_EXCEEDED, NO_CAPACITY ->
+                            Map.of("Content-Type", JSON, "Retry-After", "5");
                     default -> Map.of("Content-Type", JSON);
                 };
         ObjectNode body = Rpc.object().set("error", Rpc.tree(ToolResult.form(e)));

@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 final class HttpMount implements AutoCloseable {
     final List<FakeBackend> backends = new CopyOnWriteArrayList<>();
     final Map<String, Boolean> revoked = new ConcurrentHashMap<>();
+    final Map<String, String> tenants = new ConcurrentHashMap<>();
     final StreamableHttp mcp;
     private final HttpServer server;
     volatile boolean decides;
@@ -42,6 +43,7 @@ final class HttpMount implements AutoCloseable {
             throw CaissonException.of(ErrorCode.UNAUTHENTICATED, "No such key.");
         }
         return new Gate.Access(
+                tenants.getOrDefault(bearer, "local"),
                 "local/" + bearer,
                 () -> {
                     FakeBackend backend = new FakeBackend();

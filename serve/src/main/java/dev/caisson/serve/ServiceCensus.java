@@ -1,8 +1,10 @@
 package dev.caisson.serve;
 
+import dev.caisson.control.Counts;
 import dev.caisson.control.Service;
 import dev.caisson.server.Census;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
 
 /** Counts of the service, for metrics. */
@@ -21,6 +23,30 @@ record ServiceCensus(Service service) implements Census {
 
     @Override
     public long execs() {
-        return service.gauges().getOrDefault("execs.running", 0L);
+        return gauge("execs.running");
+    }
+
+    @Override
+    public long poolReady() {
+        return gauge("pools.ready");
+    }
+
+    @Override
+    public long approvalsWaiting() {
+        return gauge("approvals.waiting");
+    }
+
+    private long gauge(String name) {
+        return service.gauges().getOrDefault(name, 0L);
+    }
+
+    @Override
+    public Map<String, Boolean> engines() {
+        return service.engines();
+    }
+
+    @Override
+    public Optional<Counts> counts() {
+        return Optional.of(service.counts());
     }
 }

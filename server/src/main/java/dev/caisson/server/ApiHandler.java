@@ -3,7 +3,6 @@ package dev.caisson.server;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.control.Caller;
-import dev.caisson.core.Room;
 import dev.caisson.v1.Json;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -68,7 +67,7 @@ final class ApiHandler extends Handler.Abstract {
         } catch (IOException | RuntimeException | Error e) {
             refuse(exchange, e);
         } finally {
-            Room.leave();
+            exchange.ended();
             connections.busy(request, false);
             serving.remove(Thread.currentThread());
             // An interrupt was meant for this request.

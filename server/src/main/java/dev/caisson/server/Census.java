@@ -1,6 +1,8 @@
 package dev.caisson.server;
 
+import dev.caisson.control.Counts;
 import java.util.Map;
+import java.util.Optional;
 
 /** Counts of the whole server, of all tenants, for metrics. Called now and then, by any thread. */
 public interface Census {
@@ -16,6 +18,26 @@ public interface Census {
                 public long execs() {
                     return 0;
                 }
+
+                @Override
+                public long poolReady() {
+                    return 0;
+                }
+
+                @Override
+                public long approvalsWaiting() {
+                    return 0;
+                }
+
+                @Override
+                public Map<String, Boolean> engines() {
+                    return Map.of();
+                }
+
+                @Override
+                public Optional<Counts> counts() {
+                    return Optional.empty();
+                }
             };
 
     /** How many there are, by state. */
@@ -23,4 +45,16 @@ public interface Census {
 
     /** Commands that run now. */
     long execs();
+
+    /** Warm sandboxes that wait for somebody. */
+    long poolReady();
+
+    /** Approvals that wait for somebody. */
+    long approvalsWaiting();
+
+    /** Whether the engine of each tier of this host answers. */
+    Map<String, Boolean> engines();
+
+    /** What has been done; empty: nothing is known. */
+    Optional<Counts> counts();
 }

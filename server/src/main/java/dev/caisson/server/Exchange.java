@@ -4,6 +4,7 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.control.Caller;
 import dev.caisson.core.Room;
+import dev.caisson.core.TenantPlaces;
 import dev.caisson.v1.Json;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -45,6 +46,7 @@ final class Exchange {
     private @Nullable Caller caller;
     private byte @Nullable [] body;
     private @Nullable String replay;
+    private TenantPlaces.@Nullable Place place;
     private BiConsumer<Object, Runnable> onStarted = (form, settle) -> {};
 
     Exchange(
@@ -248,6 +250,25 @@ final class Exchange {
                     .withRemedy("Send the ETag as it came, such as \"3\".");
         }
         return Long.valueOf(value.substring(1, value.length() - 1));
+    }
+
+    /** Whether it has a place among those that take their time. */
+    boolean lasts() {
+        return place != null;
+    }
+
+    /** It has that place until it has ended. */
+    void place(TenantPlaces.Place taken) {
+        place = taken;
+    }
+
+    /** It was answered, or the answer is on its way. */
+    void ended() {
+        TenantPlaces.Place taken = place;
+        if (taken != null) {
+            taken.close();
+        }
+        Room.leave();
     }
 
     /** Lets the request wait for long without traffic. */

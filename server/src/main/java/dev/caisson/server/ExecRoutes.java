@@ -93,6 +93,9 @@ final class ExecRoutes {
         if (mode.equals("stream")) {
             ItemStream.check(x);
         }
+        if (!mode.equals("detach")) {
+            streams.lasting(x);
+        }
         ExecRequest request = x.json(ExecRequest.class);
         String replay = x.replay();
         ExecJson exec =

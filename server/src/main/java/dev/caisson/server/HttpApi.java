@@ -82,7 +82,7 @@ public final class HttpApi implements AutoCloseable {
                         new Signed(settings.linkKey()),
                         new Tickets(Clock.systemUTC()),
                         metrics,
-                        new Streams(metrics, control::requireStill));
+                        new Streams(metrics, settings.limits().streams(), control::requireStill));
         this.routes = Routes.all(deps, sockets);
         this.handler = new ApiHandler(deps, routes, connections, additions);
         this.connector = Listeners.api(server, settings, connections);

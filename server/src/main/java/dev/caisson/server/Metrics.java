@@ -22,7 +22,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.IntSupplier;
 
-/** What Prometheus is told. Labels are routes of the table, classes of status, and states. */
+/** What Prometheus is told. Labels are words of closed lists: what they may be is bounded. */
 final class Metrics {
     private final PrometheusRegistry registry = new PrometheusRegistry();
     private final AtomicBoolean scraped = new AtomicBoolean();
@@ -62,18 +62,7 @@ final class Metrics {
                 .help("Connections of clients.")
                 .callback(told -> told.call(connections.getAsInt()))
                 .register(registry);
-        GaugeWithCallback.builder()
-                .name("caisson_sandboxes")
-                .help("Sandboxes of this server by state.")
-                .labelNames("state")
-                .callback(told ->
-                        census.sandboxes().forEach((state, n) -> told.call((double) n, state)))
-                .register(registry);
-        GaugeWithCallback.builder()
-                .name("caisson_execs")
-                .help("Commands that run now.")
-                .callback(told -> told.call((double) census.execs()))
-                .register(registry);
+        ServiceMetrics.register(census, registry);
     }
 
     void request(String route, int status, double took) {

@@ -76,6 +76,9 @@ final class RunRoutes {
         if (mode.equals("stream")) {
             ItemStream.check(x);
         }
+        if (!mode.equals("detach")) {
+            streams.lasting(x);
+        }
         RunRequest request = x.json(RunRequest.class);
         String replay = x.replay();
         RunJson run =

@@ -38,6 +38,11 @@ public record ServerLimits(
                     Duration.ofSeconds(15),
                     Duration.ofHours(1));
 
+    /** How many of the connections may take their time: streams, WebSockets, requests that wait. */
+    int streams() {
+        return Math.max(1, connections - connections / 4);
+    }
+
     /** The same with other times for heads, bodies and idle connections. */
     public ServerLimits withTimes(Duration head, Duration body, Duration idle) {
         return new ServerLimits(

@@ -1,6 +1,7 @@
 package dev.caisson.server;
 
 import dev.caisson.api.CaissonException;
+import dev.caisson.core.TenantPlaces;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -29,8 +30,7 @@ abstract class Socket {
     private static final int SILENT_PINGS = 2;
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private final Metrics metrics;
-    private final Runnable still;
+    private final Setup setup;
     private long lastLook = System.nanoTime(); // of the reading thread
     private final BlockingQueue<Frame> frames = new ArrayBlockingQueue<>(2);
     private volatile @Nullable Session session;
@@ -52,13 +52,16 @@ abstract class Socket {
     }
 
     /**
-     * Not open yet.
+     * What every socket needs.
      *
      * @param still throws when the caller's key or tenant is not good any more
+     * @param place that it has in its tenant's share until it ends
      */
-    Socket(Metrics metrics, Runnable still) {
-        this.metrics = metrics;
-        this.still = still;
+    record Setup(Metrics metrics, Runnable still, TenantPlaces.Place place) {}
+
+    /** Not open yet. */
+    Socket(Setup setup) {
+        this.setup = setup;
     }
 
     /** Sends what comes from inside, until it ends; then the socket is closed. */
@@ -72,7 +75,7 @@ abstract class Socket {
 
     final synchronized void opened(Session opened) {
         session = opened;
-        metrics.streamOpened();
+        setup.metrics().streamOpened();
         writer = Thread.ofVirtual().name("socket-out").start(this::runOutbound);
         reader = Thread.ofVirtual().name("socket-in").start(this::runInbound);
         pinger = Thread.ofVirtual().name("socket-ping").start(this::runPings);
@@ -114,7 +117,8 @@ abstract class Socket {
             return;
         }
         closed = true;
-        metrics.streamClosed();
+        setup.metrics().streamClosed();
+        setup.place().close();
         release();
         for (Thread thread : new Thread[] {reader, writer, pinger}) {
             if (thread != null) {
@@ -161,7 +165,7 @@ abstract class Socket {
         long now = System.nanoTime();
         if (now - lastLook > LOOK_NANOS) {
             lastLook = now;
-            still.run();
+            setup.still().run();
         }
     }
 
@@ -174,7 +178,7 @@ abstract class Socket {
                     end();
                     return;
                 }
-                still.run();
+                setup.still().run();
                 session().sendPing(ByteBuffer.allocate(0), Callback.NOOP);
             }
         } catch (CaissonException e) {

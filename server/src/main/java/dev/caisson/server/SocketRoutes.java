@@ -3,9 +3,12 @@ package dev.caisson.server;
 import dev.caisson.api.CaissonException;
 import dev.caisson.control.Caller;
 import dev.caisson.control.Control;
+import dev.caisson.core.TenantPlaces;
 import dev.caisson.v1.LinkJson;
 import java.time.Instant;
 import java.util.List;
+import java.util.function.Function;
+import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.websocket.server.ServerWebSocketContainer;
 
 /** WebSockets into sandboxes, and the tickets for them. */
@@ -73,7 +76,14 @@ final class SocketRoutes {
         Caller caller = x.caller();
         String id = x.parameter("exec");
         control.execs().find(caller, id);
-        return upgrade(x, new Terminal(control.execs(), caller, id, deps.metrics(), still(caller)));
+        return upgrade(
+                x,
+                place ->
+                        new Terminal(
+                                control.execs(),
+                                caller,
+                                id,
+                                new Socket.Setup(deps.metrics(), still(caller), place)));
     }
 
     private Answer tcp(Exchange x) {
@@ -82,28 +92,52 @@ final class SocketRoutes {
         control.sandboxes().find(caller, sandbox);
         return upgrade(
                 x,
-                new TcpSocket(
-                        () -> control.ports().dial(caller, sandbox, x.port()),
-                        deps.metrics(),
-                        still(caller)));
+                place ->
+                        new TcpSocket(
+                                () -> control.ports().dial(caller, sandbox, x.port()),
+                                new Socket.Setup(deps.metrics(), still(caller), place)));
     }
 
     private Runnable still(Caller caller) {
         return () -> control.requireStill(caller);
     }
 
-    private Answer upgrade(Exchange x, Socket socket) {
+    private Answer upgrade(Exchange x, Function<TenantPlaces.Place, Socket> maker) {
         String upgrade = x.header("Upgrade").orElse("");
-        if (!upgrade.equalsIgnoreCase("websocket")
-                || !sockets.upgrade(
-                        (request, response, callback) -> new SocketEndpoint(socket),
-                        x.request,
-                        x.response,
-                        x.callback)) {
-            throw new Refusal(
-                            426, CaissonException.invalid("Upgrade", "This route is a WebSocket."))
-                    .with("Upgrade", "websocket");
+        if (!upgrade.equalsIgnoreCase("websocket")) {
+            throw notASocket();
+        }
+        TenantPlaces.Place place = deps.streams().place(x.caller());
+        boolean upgraded = false;
+        try {
+            Socket socket = maker.apply(place);
+            // A client that is gone before the switch never opens the socket.
+            Callback callback =
+                    Callback.from(
+                            x.callback::succeeded,
+                            failure -> {
+                                place.close();
+                                x.callback.failed(failure);
+                            });
+            upgraded =
+                    sockets.upgrade(
+                            (request, response, done) -> new SocketEndpoint(socket),
+                            x.request,
+                            x.response,
+                            callback);
+        } finally {
+            if (!upgraded) {
+                place.close();
+            }
+        }
+        if (!upgraded) {
+            throw notASocket();
         }
         return new Answer.Upgraded();
+    }
+
+    private static Refusal notASocket() {
+        return new Refusal(426, CaissonException.invalid("Upgrade", "This route is a WebSocket."))
+                .with("Upgrade", "websocket");
     }
 }

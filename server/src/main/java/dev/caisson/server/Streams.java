@@ -3,6 +3,7 @@ package dev.caisson.server;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.control.Caller;
+import dev.caisson.core.TenantPlaces;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.HashSet;
@@ -18,6 +19,7 @@ final class Streams {
     private static final Duration SLICE = Duration.ofMillis(500);
 
     private final Metrics metrics;
+    private final TenantPlaces places;
     private final Consumer<Caller> still;
     private final Set<Thread> streaming = new HashSet<>(); // guarded by itself
     private volatile boolean draining;
@@ -25,9 +27,11 @@ final class Streams {
     /**
      * Streams of a server.
      *
+     * @param most how many there may be, WebSockets and requests that wait among them
      * @param still refuses a caller who may not any more
      */
-    Streams(Metrics metrics, Consumer<Caller> still) {
+    Streams(Metrics metrics, int most, Consumer<Caller> still) {
+        this.places = new TenantPlaces("open streams and waiting requests", most);
         this.still = still;
         this.metrics = metrics;
     }
@@ -46,6 +50,23 @@ final class Streams {
         synchronized (streaming) {
             streaming.forEach(Thread::interrupt);
         }
+    }
+
+    /**
+     * The request will take its time: it has a place in its tenant's share until it has ended.
+     * Asked before what it would follow is begun; again does nothing.
+     *
+     * @throws CaissonException {@link ErrorCode#NO_CAPACITY}
+     */
+    void lasting(Exchange exchange) {
+        if (!exchange.lasts()) {
+            exchange.place(place(exchange.caller()));
+        }
+    }
+
+    /** A place for something else that lasts, until it is closed. */
+    TenantPlaces.Place place(Caller caller) {
+        return places.take(caller.tenant());
     }
 
     private void enter() {
@@ -76,6 +97,7 @@ final class Streams {
         if (exchange.request.getMethod().equals("HEAD")) {
             throw new Refusal(405, ErrorCode.INVALID, "A stream has no HEAD.").with("Allow", "GET");
         }
+        lasting(exchange);
         try (ItemStream stream = new ItemStream(exchange, still)) {
             metrics.streamOpened();
             if (atOnce) {
@@ -106,6 +128,7 @@ final class Streams {
      */
     <T> Optional<T> await(
             Exchange exchange, Duration longest, Function<Duration, Optional<T>> await) {
+        lasting(exchange);
         exchange.waitsLong();
         long end = System.nanoTime() + longest.toNanos();
         while (true) {

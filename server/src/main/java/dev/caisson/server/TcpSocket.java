@@ -14,8 +14,8 @@ final class TcpSocket extends Socket {
     private final Supplier<Tunnel> dial;
     private final CompletableFuture<Tunnel> tunnel = new CompletableFuture<>();
 
-    TcpSocket(Supplier<Tunnel> dial, Metrics metrics, Runnable still) {
-        super(metrics, still);
+    TcpSocket(Supplier<Tunnel> dial, Setup setup) {
+        super(setup);
         this.dial = dial;
     }
 

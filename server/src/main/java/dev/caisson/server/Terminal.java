@@ -22,8 +22,8 @@ final class Terminal extends Socket {
     /** A text frame of the client: one of the two. */
     public record Control(@Nullable PtyJson resize, @Nullable Integer signal) {}
 
-    Terminal(ExecService execs, Caller caller, String exec, Metrics metrics, Runnable still) {
-        super(metrics, still);
+    Terminal(ExecService execs, Caller caller, String exec, Setup setup) {
+        super(setup);
         this.execs = execs;
         this.caller = caller;
         this.exec = exec;

@@ -3,11 +3,13 @@ package dev.caisson.server;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.control.Caller;
+import dev.caisson.core.TenantPlaces;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Base64;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -23,11 +25,13 @@ final class Tickets {
 
     private final SecureRandom random = new SecureRandom();
     private final Clock clock;
+    private final TenantPlaces places = new TenantPlaces("tickets that nobody used", MOST);
+
     // Oldest first; guarded by this.
     private final Map<String, Ticket> tickets = new LinkedHashMap<>();
 
     /** What a ticket is good for. */
-    private record Ticket(Caller caller, String path, Instant expires) {}
+    private record Ticket(Caller caller, String path, Instant expires, TenantPlaces.Place place) {}
 
     Tickets(Clock clock) {
         this.clock = clock;
@@ -37,17 +41,20 @@ final class Tickets {
         return clock.instant();
     }
 
+    /**
+     * A new ticket.
+     *
+     * @throws CaissonException {@link ErrorCode#NO_CAPACITY} when the tenant, or all together, have
+     *     too many
+     */
     synchronized String issue(Caller caller, String path) {
         Instant now = clock.instant();
-        tickets.values().removeIf(ticket -> !ticket.expires().isAfter(now));
-        if (tickets.size() >= MOST) {
-            throw CaissonException.of(
-                    ErrorCode.NO_CAPACITY, "There are too many tickets that nobody used.");
-        }
+        expire(now);
+        TenantPlaces.Place place = places.take(caller.tenant());
         byte[] bytes = new byte[24];
         random.nextBytes(bytes);
         String token = Base64.getUrlEncoder().encodeToString(bytes);
-        tickets.put(token, new Ticket(caller, path, end(caller, now)));
+        tickets.put(token, new Ticket(caller, path, end(caller, now), place));
         return token;
     }
 
@@ -56,9 +63,25 @@ final class Tickets {
         return caller.within(now.plus(LIFE));
     }
 
+    /** Those that end early, with their key, go with the ones before them. */
+    private void expire(Instant now) {
+        Iterator<Ticket> oldest = tickets.values().iterator();
+        while (oldest.hasNext()) {
+            Ticket ticket = oldest.next();
+            if (ticket.expires().isAfter(now)) {
+                return;
+            }
+            oldest.remove();
+            ticket.place().close();
+        }
+    }
+
     /** Uses a ticket up, wherever it was meant for. */
     synchronized Optional<Caller> redeem(@Nullable String token, String path) {
         Ticket ticket = token == null ? null : tickets.remove(token);
+        if (ticket != null) {
+            ticket.place().close();
+        }
         if (ticket == null
                 || !ticket.expires().isAfter(clock.instant())
                 || !ticket.path().equals(path)) {

@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.control.Caller;
+import dev.caisson.control.Counts;
 import dev.caisson.control.Role;
 import java.io.InputStream;
 import java.net.InetAddress;
@@ -31,6 +32,7 @@ import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.Base64;
 import java.util.Map;
+import java.util.Optional;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 import org.junit.jupiter.api.Test;
@@ -73,6 +75,26 @@ class OperationsTest {
                     public long execs() {
                         return 4;
                     }
+
+                    @Override
+                    public long poolReady() {
+                        return 5;
+                    }
+
+                    @Override
+                    public long approvalsWaiting() {
+                        return 6;
+                    }
+
+                    @Override
+                    public Map<String, Boolean> engines() {
+                        return Map.of("container", true, "microvm", false);
+                    }
+
+                    @Override
+                    public Optional<Counts> counts() {
+                        return Optional.empty();
+                    }
                 };
         ServerSettings settings =
                 ServerSettings.defaults()
@@ -83,7 +105,10 @@ class OperationsTest {
             api.start();
             assertThat(unix(folder.resolve("metrics.sock"), "/metrics"))
                     .startsWith("HTTP/1.1 200")
-                    .contains("caisson_sandboxes{state=\"running\"} 3.0", "caisson_execs 4.0");
+                    .contains("caisson_sandboxes{state=\"running\"} 3.0", "caisson_execs 4.0")
+                    .contains("caisson_pool_ready 5.0", "caisson_approvals_waiting 6.0")
+                    .contains("caisson_engine_up{tier=\"container\"} 1.0")
+                    .contains("caisson_engine_up{tier=\"microvm\"} 0.0");
             assertThat(unix(folder.resolve("metrics.sock"), "/v1/info")).startsWith("HTTP/1.1 404");
             assertThat(
                             PosixFilePermissions.toString(
