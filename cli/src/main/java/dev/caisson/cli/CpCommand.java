@@ -112,7 +112,7 @@ final class CpCommand extends ServerCommand {
                     printer,
                     caisson.service().files().get(id, inside, target, limit, transfers::progress));
         } else {
-            files.get(inside, target);
+            Transfers.file(target, () -> files.get(inside, target), out -> files.read(inside, out));
         }
     }
 

@@ -110,7 +110,10 @@ final class VolumesCopyCommand extends ServerCommand {
         if (type.equals("directory")) {
             Transfers.landed(printer, volumes.get(id, inside, target, limit, transfers::progress));
         } else {
-            volumes.get(id, inside, target);
+            Transfers.file(
+                    target,
+                    () -> volumes.get(id, inside, target),
+                    out -> volumes.read(id, inside, out));
         }
     }
 }

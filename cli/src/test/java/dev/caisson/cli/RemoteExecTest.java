@@ -6,11 +6,14 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.caisson.testkit.StubServer;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -192,6 +195,31 @@ class RemoteExecTest {
 
         assertThat(shell.err())
                 .isEqualTo("caisson: waits for an approval: caisson approvals approve ap1\n");
+    }
+
+    /** As root, {@code cp ID:x /dev/null} once took the device from the whole machine. */
+    @Test
+    void aDeviceOrPipeIsWrittenToAndNotReplaced() throws Exception {
+        server.on(
+                "GET" + FILES + "/stat",
+                "{\"path\":\"x\",\"name\":\"x\",\"type\":\"file\",\"size\":3,\"mode\":420,"
+                        + "\"modifiedAt\":\"2026-11-30T12:00:00Z\"}");
+        server.on("GET" + FILES, (request, reply) -> reply.bytes(new byte[] {'o', 'u', 't'}));
+        Path pipe = folder.resolve("pipe");
+        assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
+        CompletableFuture<String> read =
+                CompletableFuture.supplyAsync(() -> {
+                    try {
+                        return Files.readString(pipe);
+                    } catch (IOException e) {
+                        throw new UncheckedIOException(e);
+                    }
+                });
+        assertThat(shell.run("cp", Remote.SB + ":/data/x", pipe.toString()))
+                .as(shell.err())
+                .isZero();
+        assertThat(read.get(10, TimeUnit.SECONDS)).isEqualTo("out");
+        assertThat(Files.readAttributes(pipe, BasicFileAttributes.class).isOther()).isTrue();
     }
 
     @Test

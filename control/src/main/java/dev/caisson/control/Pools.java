@@ -104,9 +104,8 @@ final class Pools implements PoolService {
                 parts.ledger().counts().claimed(false);
             }
         }
-        if (asked != null
-                && pools.values().stream().noneMatch(pool -> named(pool, caller, asked))) {
-            throw elsewhere(caller, asked);
+        if (asked != null) {
+            pool(caller, asked); // is there one at all?
         }
         return Optional.empty();
     }
@@ -514,7 +513,6 @@ final class Pools implements PoolService {
                 .orElseThrow(() -> elsewhere(caller, idOrName));
     }
 
-    /** Of another server, or of none. */
     private CaissonException elsewhere(Caller caller, String idOrName) {
         return parts.ledger()
                 .read(tx -> Rows.find(tx, Kind.POOL, caller.tenant(), idOrName))
