@@ -210,7 +210,7 @@ final class Ports implements PortService {
             }
         }
         admission.accept(doc.tenant);
-        Uses.Use use = uses.of(visitor(doc), sandbox);
+        Uses.Use use = uses.visit(visitor(doc), sandbox);
         return connect(use, box, port, box.id + ":" + port);
     }
 

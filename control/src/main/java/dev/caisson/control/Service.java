@@ -41,6 +41,7 @@ public final class Service implements Control {
                     "files",
                     "ports",
                     "snapshots",
+                    "templates",
                     "volumes",
                     "policies",
                     "tenants",
@@ -54,6 +55,7 @@ public final class Service implements Control {
                     "info");
 
     private final Parts parts;
+    private final Directory directory;
     private final Keys keys;
     private final Acting acting;
     private final Tenants tenants;
@@ -79,7 +81,7 @@ public final class Service implements Control {
             ControlConfig config, Store store, EngineRack engines, Vault vault, Clock clock) {
         Ledger ledger = new Ledger(store, clock);
         Cursors cursors = new Cursors(vault);
-        Directory directory = new Directory(ledger);
+        directory = new Directory(ledger);
         Meter meter = new Meter(ledger);
         Policies policies = new Policies(ledger, cursors);
         Quotas quotas = new Quotas(ledger, directory, meter::hour);
@@ -246,6 +248,15 @@ public final class Service implements Control {
     @Override
     public void require(Caller caller, String scope) {
         Access.require(caller, scope);
+    }
+
+    @Override
+    public void requireService(Caller caller) {
+        if (!directory.runsService(caller)) {
+            throw CaissonException.of(
+                            ErrorCode.POLICY_DENIED, "This is for those who run the service only.")
+                    .withRemedy("Use a key of an admin or operator of the first tenant.");
+        }
     }
 
     // ---- about itself

@@ -89,7 +89,8 @@ final class SandboxRoutes {
                 Route.get(ONE + "/logs")
                         .scope("logs:read")
                         .gives(200, Route.Kind.STREAM, StreamItem.class)
-                        .query("follow", "true: goes on until the sandbox ends.")
+                        .query("follow", "true: goes on until the sandbox ends; exit is last.")
+                        .query("after", ExecRoutes.AFTER)
                         .doc("Output that is kept of all its commands, in order of time.")
                         .does(this::logs));
     }
@@ -185,7 +186,12 @@ final class SandboxRoutes {
     }
 
     private Answer create(Exchange x) throws IOException {
-        SandboxService.Made made = sandboxes.create(x.caller(), x.json(SandboxRequest.class));
+        String replay = x.replay();
+        SandboxRequest request = x.json(SandboxRequest.class);
+        SandboxService.Made made =
+                replay == null
+                        ? sandboxes.create(x.caller(), request)
+                        : new SandboxService.Made(sandboxes.find(x.caller(), replay), false);
         x.response.getHeaders().put("Location", "/v1/sandboxes/" + made.sandbox().id());
         return Answer.versioned(
                 made.existed() ? 200 : 201, made.sandbox(), made.sandbox().version());
@@ -214,6 +220,7 @@ final class SandboxRoutes {
 
     private Answer logs(Exchange x) throws IOException {
         boolean follow = x.query.flag("follow");
+        String after = ExecRoutes.after(x);
         return streams.stream(
                 x,
                 false,
@@ -223,6 +230,7 @@ final class SandboxRoutes {
                                         x.caller(),
                                         id(x),
                                         follow,
+                                        after,
                                         item -> stream.send(item.id(), item)));
     }
 }

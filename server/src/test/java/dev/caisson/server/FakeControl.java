@@ -127,7 +127,7 @@ final class FakeControl {
             case "authenticate" -> authenticate((String) arguments[0]);
             case "authenticateToken" -> authenticateToken((String) arguments[0]);
             case "actFor" -> actFor((Caller) arguments[0], (String) arguments[1]);
-            case "requireStill" -> null;
+            case "requireStill", "requireService" -> null;
             case "require" -> {
                 require((Caller) arguments[0], (String) arguments[1]);
                 yield null;
