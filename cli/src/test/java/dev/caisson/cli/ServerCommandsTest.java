@@ -175,6 +175,7 @@ class ServerCommandsTest {
                 "volumes ls|GET /v1/volumes",
                 "pools ls|GET /v1/pools",
                 "policies ls|GET /v1/policies",
+                "templates ls|GET /v1/templates",
                 "webhooks ls|GET /v1/webhooks",
                 "webhooks dead-letters x|GET /v1/webhooks/x/dead-letters",
                 "webhooks replay x 4|POST /v1/webhooks/x/replay",
