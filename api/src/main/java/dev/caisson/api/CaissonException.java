@@ -35,7 +35,7 @@ public final class CaissonException extends RuntimeException {
         this.details = new LinkedHashMap<>(details);
     }
 
-    /** An exception without remedy, details and cause. */
+    /** An exception with the remedy of its code, without details and cause. */
     public static CaissonException of(ErrorCode code, String message) {
         return new CaissonException(code, message, "", "", code.retryable(), Map.of(), null);
     }
@@ -92,9 +92,9 @@ public final class CaissonException extends RuntimeException {
         return message == null ? code.value() : message;
     }
 
-    /** What to do about it; empty when there is nothing to say. */
+    /** What to do about it, never empty. */
     public String remedy() {
-        return remedy;
+        return remedy.isEmpty() ? code.remedy() : remedy;
     }
 
     /** The request that failed, where requests have ids. */

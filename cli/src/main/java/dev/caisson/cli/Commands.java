@@ -46,6 +46,7 @@ final class Commands {
                     "volumes",
                     "pools",
                     "policies",
+                    "templates",
                     "keys",
                     "tenants",
                     "webhooks",
@@ -98,6 +99,7 @@ final class Commands {
             case "volumes" -> new VolumesCommand();
             case "pools" -> new PoolsCommand();
             case "policies" -> new PoliciesCommand();
+            case "templates" -> new TemplatesCommand();
             case "keys" -> new KeysCommand();
             case "tenants" -> new TenantsCommand();
             case "webhooks" -> new WebhooksCommand();

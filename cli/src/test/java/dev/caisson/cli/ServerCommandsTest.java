@@ -180,6 +180,7 @@ class ServerCommandsTest {
                 "volumes files x|GET /v1/volumes/x/files/list",
                 "pools ls|GET /v1/pools",
                 "policies ls|GET /v1/policies",
+                "templates ls|GET /v1/templates",
                 "webhooks ls|GET /v1/webhooks",
                 "webhooks dead-letters x|GET /v1/webhooks/x/dead-letters",
                 "webhooks replay x 4|POST /v1/webhooks/x/replay",

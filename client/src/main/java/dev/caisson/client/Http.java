@@ -107,7 +107,8 @@ final class Http implements AutoCloseable {
                 throw CaissonException.of(
                                 ErrorCode.TOO_LARGE,
                                 "The server's answer has more than " + limit + " bytes.")
-                        .withDetail("limit", Long.toString(limit));
+                        .withDetail("limit", "answer")
+                        .withDetail("allowed", Long.toString(limit));
             }
             bytes.write(chunk, 0, n);
         }

@@ -35,7 +35,8 @@ final class Lines {
                 throw CaissonException.of(
                                 ErrorCode.TOO_LARGE,
                                 "An item of a stream has more than " + limit + " bytes.")
-                        .withDetail("limit", Long.toString(limit));
+                        .withDetail("limit", "line")
+                        .withDetail("allowed", Long.toString(limit));
             }
             scanned -= room();
             int read = stream.read(buffer, end, buffer.length - end);

@@ -2,6 +2,7 @@ package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
+import dev.caisson.core.Ids;
 import dev.caisson.core.Room;
 import dev.caisson.v1.Json;
 import java.time.Duration;
@@ -9,13 +10,15 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Answers that are replayed. One row for each tenant, route and idempotency key, so that of several
  * servers one begins; bodies are encrypted with the server key, as they may tell what a tenant
  * does. A long body has a row of its own beside. An answer that holds a secret is completed with an
- * empty body: its replay has the status and no body. Thread-safe.
+ * empty body: its replay has the status and no body. A sandbox, run or exec is noted in the row by
+ * the transaction that makes it, so that it is found where its answer is lost. Thread-safe.
  */
 final class Answers implements Idempotency {
     private static final String RUNNING = "running";
@@ -35,8 +38,16 @@ final class Answers implements Idempotency {
 
     private static final long RETRY_MILLIS = 1000;
 
+    /** The request with a key that this thread does. */
+    private static final ScopedValue<Attempt> ATTEMPT = ScopedValue.newInstance();
+
+    private static final Attempt NONE = new Attempt("", "");
+
     private final Ledger ledger;
     private final Vault vault;
+
+    /** Requests that this server does now: attempts by the ids of their rows. */
+    private final ConcurrentHashMap<String, String> live = new ConcurrentHashMap<>();
 
     Answers(Ledger ledger, Vault vault) {
         this.ledger = ledger;
@@ -51,8 +62,67 @@ final class Answers implements Idempotency {
      * @param status of the answer; 0: not known
      * @param sealed encrypted body; null: none, or beside
      * @param beside length of an encrypted body that has a row of its own; 0: it has not
+     * @param headers of the answer; null: none
+     * @param attempt of the request that does it
+     * @param made id of what the request has made
      */
-    record Doc(String bodyHash, long epoch, int status, @Nullable String sealed, long beside) {}
+    record Doc(
+            String bodyHash,
+            long epoch,
+            int status,
+            @Nullable String sealed,
+            long beside,
+            @Nullable Map<String, String> headers,
+            @Nullable String attempt,
+            @Nullable String made) {
+        Doc withMade(String id) {
+            return new Doc(bodyHash, epoch, status, sealed, beside, headers, attempt, id);
+        }
+
+        Doc withAnswer(
+                int newStatus,
+                @Nullable String newSealed,
+                long newBeside,
+                Map<String, String> newHeaders) {
+            return new Doc(
+                    bodyHash, epoch, newStatus, newSealed, newBeside, newHeaders, attempt, made);
+        }
+    }
+
+    /** A request that does what a key is for: the id of the row, and which one of them. */
+    private record Attempt(String row, String id) {}
+
+    /**
+     * Notes what the request of this thread makes, in the transaction that makes it; nothing where
+     * the request has no key.
+     */
+    static Ledger.Act making(String made) {
+        Attempt attempt = ATTEMPT.orElse(NONE);
+        return attempt.equals(NONE) ? tx -> {} : tx -> note(tx, attempt, made);
+    }
+
+    private static void note(Store.Tx tx, Attempt attempt, String made) {
+        Row row = tx.find(Kind.ANSWER, attempt.row()).orElse(null);
+        if (row != null && row.state().equals(RUNNING)) {
+            Doc doc = Json.read(row.body(), Doc.class);
+            if (attempt.id().equals(doc.attempt())) {
+                tx.update(Kind.ANSWER, Rows.withBody(row, doc.withMade(made)));
+            }
+        }
+    }
+
+    /** Does something of which the parts that it makes are not noted. */
+    static <T> T unnoted(ScopedValue.CallableOp<T, CaissonException> work) {
+        return ScopedValue.where(ATTEMPT, NONE).call(work);
+    }
+
+    @Override
+    public <T, X extends Exception> T during(
+            Caller caller, String route, String key, ScopedValue.CallableOp<T, X> work) throws X {
+        String id = id(caller, route, key);
+        Attempt attempt = new Attempt(id, live.getOrDefault(id, ""));
+        return ScopedValue.where(ATTEMPT, attempt).call(work);
+    }
 
     private static String id(Caller caller, String route, String key) {
         if (key.isEmpty()
@@ -69,20 +139,29 @@ final class Answers implements Idempotency {
     @Override
     public Optional<Answer> begin(Caller caller, String route, String key, String bodyHash) {
         String id = id(caller, route, key);
-        Row fresh = running(id, caller.tenant(), bodyHash);
+        String attempt = Ids.next(Ids.Kind.REQUEST);
+        boolean alone = live.putIfAbsent(id, attempt) == null;
+        boolean begun = false;
         try {
-            return ledger.write(tx -> begin(tx, fresh, bodyHash)).map(done -> answer(id, done));
+            Row fresh = running(id, caller.tenant(), bodyHash, attempt);
+            Optional<Doc> known = ledger.write(tx -> begin(tx, fresh, bodyHash, alone));
+            begun = known.isEmpty();
+            return known.map(doc -> answer(id, doc));
         } catch (CaissonException e) {
             if (e.code() == ErrorCode.ALREADY_EXISTS || e.code() == ErrorCode.PRECONDITION_FAILED) {
                 // Another server was first by a moment.
                 throw stillRunning();
             }
             throw e;
+        } finally {
+            if (!begun) {
+                live.remove(id, attempt);
+            }
         }
     }
 
-    private Row running(String id, String tenant, String bodyHash) {
-        Doc doc = new Doc(bodyHash, ledger.store().epoch(), 0, null, 0);
+    private Row running(String id, String tenant, String bodyHash, String attempt) {
+        Doc doc = new Doc(bodyHash, ledger.store().epoch(), 0, null, 0, null, attempt, null);
         Instant now = ledger.now();
         return new Row(
                 id,
@@ -98,9 +177,18 @@ final class Answers implements Idempotency {
                 Json.write(doc));
     }
 
-    private Optional<Doc> begin(Store.Tx tx, Row fresh, String bodyHash) {
+    /**
+     * Begins in the store.
+     *
+     * @param alone no other request of this server does it
+     */
+    private Optional<Doc> begin(Store.Tx tx, Row fresh, String bodyHash, boolean alone) {
         Row found = tx.find(Kind.ANSWER, fresh.id()).orElse(null);
-        if (found == null || over(found)) {
+        boolean broken = found != null && (alone ? mayBeMine(found) : abandoned(found));
+        if (found == null || overdue(found) || (broken && !isMade(tx, found))) {
+            if (!alone) {
+                throw stillRunning();
+            }
             if (found != null) {
                 tx.delete(Kind.ANSWER, found.id());
                 tx.delete(Kind.ANSWER, beside(found.id()));
@@ -115,18 +203,36 @@ final class Answers implements Idempotency {
                             "This idempotency key was used with another request.")
                     .withRemedy("Use a new key for a new request.");
         }
-        if (found.state().equals(RUNNING)) {
+        if (found.state().equals(RUNNING) && !broken) {
             throw stillRunning();
         }
         return Optional.of(doc);
     }
 
+    /** Whether what a request has made before it broke off is there. */
+    private static boolean isMade(Store.Tx tx, Row row) {
+        String made = Json.read(row.body(), Doc.class).made();
+        if (made == null) {
+            return false;
+        }
+        Kind kind =
+                Ids.matches(Ids.Kind.SANDBOX, made)
+                        ? Kind.SANDBOX
+                        : Ids.matches(Ids.Kind.RUN, made) ? Kind.RUN : Kind.EXEC;
+        return tx.find(kind, made).isPresent();
+    }
+
     /** Takes the room of whoever asks before a long body is read. */
     private Answer answer(String id, Doc done) {
+        String made = done.made();
+        if (done.status() == 0 && made != null) {
+            return Answer.ofMade(made);
+        }
         Room.need(COST * done.beside());
         String sealed = done.beside() == 0 ? done.sealed() : besides(id);
         String body = sealed == null ? "" : vault.open(purpose(id), sealed);
-        return new Answer(done.status(), body);
+        Map<String, String> headers = done.headers();
+        return new Answer(done.status(), body, headers == null ? Map.of() : headers, null);
     }
 
     private String besides(String id) {
@@ -144,16 +250,20 @@ final class Answers implements Idempotency {
         return id + ".body";
     }
 
-    /** Its day has passed, or the process that began it is gone: an earlier one of this node. */
-    private boolean over(Row row) {
+    /** Its day has passed. */
+    private boolean overdue(Row row) {
         Instant due = row.due();
-        return (due != null && !ledger.now().isBefore(due)) || abandoned(row);
+        return due != null && !ledger.now().isBefore(due);
     }
 
+    /** The process that began it is gone: an earlier one of this node. */
     private boolean abandoned(Row row) {
-        return row.state().equals(RUNNING)
-                && ledger.store().node().equals(row.node())
-                && Json.read(row.body(), Doc.class).epoch() < ledger.store().epoch();
+        return mayBeMine(row) && Json.read(row.body(), Doc.class).epoch() < ledger.store().epoch();
+    }
+
+    /** Begun by this node: by this process, or by an earlier one. */
+    private boolean mayBeMine(Row row) {
+        return row.state().equals(RUNNING) && ledger.store().node().equals(row.node());
     }
 
     private static CaissonException stillRunning() {
@@ -170,20 +280,24 @@ final class Answers implements Idempotency {
     public void complete(Caller caller, String route, String key, Answer answer) {
         String id = id(caller, route, key);
         String sealed = answer.body().isEmpty() ? null : vault.seal(purpose(id), answer.body());
-        ledger.write(tx -> complete(tx, id, answer.status(), sealed));
+        ledger.write(tx -> complete(tx, id, answer, sealed));
+        live.remove(id);
     }
 
-    private boolean complete(Store.Tx tx, String id, int status, @Nullable String sealed) {
+    private boolean complete(Store.Tx tx, String id, Answer answer, @Nullable String sealed) {
         Row row = tx.find(Kind.ANSWER, id).filter(this::mine).orElse(null);
         if (row == null) {
             return false;
         }
         Doc before = Json.read(row.body(), Doc.class);
         long length = sealed == null ? 0 : sealed.length();
+        boolean inline = length <= INLINE;
         Doc doc =
-                length > INLINE
-                        ? new Doc(before.bodyHash(), before.epoch(), status, null, length)
-                        : new Doc(before.bodyHash(), before.epoch(), status, sealed, 0);
+                before.withAnswer(
+                        answer.status(),
+                        inline ? sealed : null,
+                        inline ? 0 : length,
+                        answer.headers());
         tx.update(Kind.ANSWER, Rows.with(row, DONE, row.due(), doc));
         if (length > INLINE && sealed != null) {
             tx.insert(Kind.ANSWER, beside(row, sealed));
@@ -206,26 +320,38 @@ final class Answers implements Idempotency {
                 Json.write(new Body(sealed)));
     }
 
+    /** Begun by the request that this server does now. */
     private boolean mine(Row row) {
-        return row.state().equals(RUNNING)
-                && ledger.store().node().equals(row.node())
-                && !abandoned(row);
+        String attempt = live.get(row.id());
+        return mayBeMine(row)
+                && attempt != null
+                && attempt.equals(Json.read(row.body(), Doc.class).attempt());
     }
 
     @Override
     public void abandon(Caller caller, String route, String key) {
         String id = id(caller, route, key);
-        ledger.write(tx ->
-                tx.find(Kind.ANSWER, id).filter(this::mine).isPresent()
-                        && tx.delete(Kind.ANSWER, id));
+        try {
+            ledger.write(tx ->
+                    tx.find(Kind.ANSWER, id).filter(this::mine).isPresent()
+                            && tx.delete(Kind.ANSWER, id));
+        } finally {
+            live.remove(id);
+        }
     }
 
-    /** Clears what an earlier process of this node had begun; called once at start. */
+    @Override
+    public void leave(Caller caller, String route, String key) {
+        live.remove(id(caller, route, key));
+    }
+
+    /** Clears what an earlier process of this node had begun and not made; once at start. */
     void start() {
         Query begun = Query.ALL.withNode(ledger.store().node()).withStates(RUNNING);
         ledger.write(tx -> {
             tx.list(Kind.ANSWER, begun).stream()
                     .filter(this::abandoned)
+                    .filter(row -> !isMade(tx, row))
                     .forEach(row -> tx.delete(Kind.ANSWER, row.id()));
             return true;
         });

@@ -43,6 +43,13 @@ public interface Control extends AutoCloseable {
      */
     void require(Caller caller, String scope);
 
+    /**
+     * Refuses a caller who does not run the service.
+     *
+     * @throws CaissonException {@link ErrorCode#POLICY_DENIED}
+     */
+    void requireService(Caller caller);
+
     /** About this server, for a caller. */
     InfoJson info(Caller caller);
 

@@ -60,18 +60,7 @@ final class Events implements EventService {
                             "Events are listed behind a seq of 0 or more, 1 to 200 at a time.")
                     .withDetail("allowed", "1 to " + MAX_LIMIT);
         }
-        return ledger.read(
-                tx -> matching(tx.events(caller.tenant(), after, limit, sandbox, type), type));
-    }
-
-    /** {@code exec} and {@code exec.} mean all of execs, {@code exec.ended} one type. */
-    private static List<EventJson> matching(List<EventJson> events, @Nullable String type) {
-        if (type == null || type.endsWith(".")) {
-            return events;
-        }
-        return events.stream()
-                .filter(event -> event.type().equals(type) || event.type().startsWith(type + "."))
-                .toList();
+        return ledger.read(tx -> tx.events(caller.tenant(), after, limit, sandbox, type));
     }
 
     @Override
@@ -110,7 +99,7 @@ final class Events implements EventService {
                     found.size() < BATCH
                             ? Math.max(after, tx.lastSeq(tenant))
                             : found.getLast().seq();
-            return new Part(matching(found, type), through);
+            return new Part(found, through);
         });
     }
 

@@ -42,7 +42,7 @@ final class ExecSpecs {
                         .withCapture(false)
                         .withStdin(Boolean.TRUE.equals(request.stdin()) || request.input() != null)
                         .withLinger(Boolean.TRUE.equals(request.linger()))
-                        .withUser(user(request.user(), box, policy))
+                        .withUser(user(request.user(), box))
                         .withOutputLimit(limits.outputLimit());
         if (request.cwd() != null) {
             spec = spec.withCwd(request.cwd());
@@ -81,20 +81,30 @@ final class ExecSpecs {
         for (String argument : request.argv()) {
             command += length(argument) + Long.BYTES;
         }
-        long env = 0;
-        for (Map.Entry<String, String> variable : request.env().entrySet()) {
-            env += length(variable.getKey()) + length(variable.getValue()) + Long.BYTES;
+        if (command > MAX_COMMAND) {
+            throw tooLarge("command", "A command", MAX_COMMAND);
         }
-        if (command > MAX_COMMAND || env > MAX_ENV) {
-            throw CaissonException.of(
-                            ErrorCode.TOO_LARGE,
-                            "A command has at most "
-                                    + (MAX_COMMAND >> 10)
-                                    + " KiB, its environment "
-                                    + (MAX_ENV >> 10)
-                                    + ".")
-                    .withRemedy("Put the rest into a file, or into standard input.");
+        checkEnv(request.env(), MAX_ENV);
+    }
+
+    /** Counted in bytes, as the agent gets it. */
+    static void checkEnv(Map<String, String> env, int most) {
+        long bytes = 0;
+        for (Map.Entry<String, String> variable : env.entrySet()) {
+            bytes += length(variable.getKey()) + length(variable.getValue()) + Long.BYTES;
         }
+        if (bytes > most) {
+            throw tooLarge("env", "An environment", most);
+        }
+    }
+
+    private static CaissonException tooLarge(String field, String what, int most) {
+        return CaissonException.of(
+                        ErrorCode.TOO_LARGE, what + " has at most " + (most >> 10) + " KiB here.")
+                .withRemedy("Put the rest into a file, or into standard input.")
+                .withDetail("field", field)
+                .withDetail("limit", field)
+                .withDetail("allowed", Integer.toString(most));
     }
 
     private static long length(@Nullable String text) {
@@ -151,14 +161,7 @@ final class ExecSpecs {
         return request.argv();
     }
 
-    private static User user(@Nullable String name, Box box, EffectivePolicy policy) {
-        if (box.doc().root && !policy.root()) {
-            // Who may not be root may not use a place where everybody can become it.
-            throw CaissonException.of(
-                            ErrorCode.POLICY_DENIED,
-                            "The policy does not allow root, and this sandbox has it.")
-                    .withRemedy("Use a sandbox that was created with root: denied.");
-        }
+    private static User user(@Nullable String name, Box box) {
         if (name == null || name.equals("sandbox")) {
             return User.SANDBOX;
         }

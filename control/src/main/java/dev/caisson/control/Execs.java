@@ -34,6 +34,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** Commands. Thread-safe. */
@@ -183,21 +184,16 @@ final class Execs implements ExecService {
     private void launch(Caller caller, RunningExec exec, ExecSpec spec, ExecRequest request) {
         ExecDoc doc = exec.doc();
         Row row = doc.row(1, parts.node(), null);
-        Instant started = parts.ledger().now();
+        Instant at = parts.ledger().now();
+        Map<String, Object> data = Map.of("argv", doc.argv, "cwd", doc.cwd, "user", doc.user);
+        EventType type = EventType.EXEC_STARTED;
+        Ledger.Act making = Answers.making(doc.id);
         exec.start()
                 .begin(
-                        tx ->
-                                parts.ledger()
-                                        .event(
-                                                tx,
-                                                caller,
-                                                started,
-                                                EventType.EXEC_STARTED,
-                                                doc.subject(),
-                                                "",
-                                                Map.of(
-                                                        "argv", doc.argv, "cwd", doc.cwd, "user",
-                                                        doc.user)),
+                        tx -> {
+                            making.run(tx);
+                            parts.ledger().event(tx, caller, at, type, doc.subject(), "", data);
+                        },
                         row);
         try {
             HostedExec hosted = exec.box().hosted().start(exec.id, spec, exec);
@@ -241,9 +237,11 @@ final class Execs implements ExecService {
         });
         exec.end().whenComplete((last, failure) -> parts.approvals().withdraw(pending.id()));
         Row row = exec.doc().row(1, parts.node(), null);
+        Ledger.Act making = Answers.making(exec.id);
         parts.ledger()
                 .act(tx -> {
                     ExecRows.put(tx, row);
+                    making.run(tx);
                 });
         pending.decision()
                 .whenComplete((yes, failure) ->
@@ -433,13 +431,22 @@ final class Execs implements ExecService {
         }
     }
 
+    /** What runs in a sandbox here, with the times when it was asked for. */
+    Map<String, Instant> runningIn(String sandbox) {
+        return running.values().stream()
+                .map(RunningExec::doc)
+                .filter(doc -> doc.sandbox.equals(sandbox))
+                .collect(Collectors.toMap(doc -> doc.id, doc -> doc.createdAt));
+    }
+
     /** Tells what is kept of an exec by now, without waiting. */
-    void kept(Caller caller, String id, Follower follower) throws IOException {
+    void kept(Caller caller, String id, @Nullable String after, Follower follower)
+            throws IOException {
         Known known = known(caller, id);
         ExecDoc doc = known.doc();
         RunningExec here = known.running();
         OutputLog log = here == null ? logOf(doc) : here.log;
-        Streamer streamer = new Streamer(doc.sandbox, doc.id, doc.run, null, follower);
+        Streamer streamer = new Streamer(doc.sandbox, doc.id, doc.run, after, follower);
         log.visit(record -> {
             streamer.record(record);
             return true;
@@ -509,6 +516,7 @@ final class Execs implements ExecService {
     @Override
     public void input(Caller caller, String id, InputStream data, boolean eof) throws IOException {
         RunningExec exec = live(caller, id);
+        uses.requireRoot(caller, exec.box());
         OutputStream stdin = hosted(exec).stdin();
         byte[] buffer = new byte[BUFFER];
         ReentrantLock turn = exec.input(); // of one client at a time

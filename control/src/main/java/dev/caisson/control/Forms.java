@@ -31,7 +31,7 @@ public final class Forms {
         return new ErrorJson(
                 e.code().value(),
                 e.message(),
-                e.remedy().isEmpty() ? null : e.remedy(),
+                e.remedy(),
                 requestId,
                 e.code().retryable(),
                 new LinkedHashMap<>(e.details()));

@@ -31,6 +31,9 @@ final class Keys implements KeyService {
     private static final int ID_TRIES = 3;
     private static final String NO_HASH = Credentials.sha256("");
 
+    /** The label by which a row is found by its name: names of keys are not unique. */
+    private static final String NAME = "name";
+
     private final Ledger ledger;
     private final Cursors cursors;
     private final Directory directory;
@@ -136,7 +139,7 @@ final class Keys implements KeyService {
             return false;
         }
         KeyDoc doc = Json.read(row.body(), KeyDoc.class);
-        tx.update(Kind.KEY, Rows.withBody(row, doc.withLastUsedAt(now)));
+        tx.update(Kind.KEY, named(Rows.withBody(row, doc.withLastUsedAt(now)), doc));
         return true;
     }
 
@@ -185,10 +188,15 @@ final class Keys implements KeyService {
                         null,
                         null,
                         List.of());
-        Row row = Rows.fresh(id, tenant.id(), null, ACTIVE, ledger.now(), doc);
+        Row row = named(Rows.fresh(id, tenant.id(), null, ACTIVE, ledger.now(), doc), doc);
         tx.insert(Kind.KEY, row);
         ledger.event(tx, EventType.KEY_CREATED, about, "first_start", Map.of("key", id));
         return Optional.of(doc.form(row, Credentials.text(id, secret)));
+    }
+
+    private static Row named(Row row, KeyDoc doc) {
+        String name = doc.name();
+        return Rows.withLabels(row, name == null ? Map.of() : Map.of(NAME, name));
     }
 
     @Override
@@ -228,7 +236,7 @@ final class Keys implements KeyService {
                         null,
                         null,
                         Lineage.of(tx, id, List.of(), caller, now));
-        Row row = Rows.fresh(id, caller.tenant(), null, ACTIVE, now, doc);
+        Row row = named(Rows.fresh(id, caller.tenant(), null, ACTIVE, now, doc), doc);
         tx.insert(Kind.KEY, row);
         event(tx, caller, EventType.KEY_CREATED, row, Map.of("key", id, "role", role.value()));
         return doc.form(row, Credentials.text(id, secret));
@@ -252,9 +260,13 @@ final class Keys implements KeyService {
     @Override
     public Page<KeyJson> list(Caller caller, Listing listing) {
         Access.require(caller, "keys:read");
-        Query query = cursors.page(Query.of(caller.tenant()), listing, NOUN);
+        String name = listing.name();
+        Map<String, String> labels = name == null ? Map.of() : Map.of(NAME, name);
+        Listing labelled =
+                new Listing(listing.limit(), listing.cursor(), listing.states(), labels, null);
+        Query query = cursors.page(Query.of(caller.tenant()), labelled, NOUN);
         List<Row> rows = ledger.read(tx -> tx.list(Kind.KEY, query));
-        return cursors.answer(rows, query, listing, NOUN, Keys::form);
+        return cursors.answer(rows, query, labelled, NOUN, Keys::form);
     }
 
     @Override
@@ -292,7 +304,7 @@ final class Keys implements KeyService {
                         Credentials.hash(id, secret),
                         until,
                         Lineage.of(tx, id, doc.lineage(), caller, now));
-        Row after = tx.update(Kind.KEY, Rows.withBody(row, next));
+        Row after = tx.update(Kind.KEY, named(Rows.withBody(row, next), next));
         event(tx, caller, EventType.KEY_ROTATED, row, Map.of("key", id, "overlapMillis", overlap));
         return next.form(after, Credentials.text(id, secret));
     }

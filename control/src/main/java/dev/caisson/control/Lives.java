@@ -153,21 +153,21 @@ final class Lives {
             running.state = stateAtEnd;
             running.startedAt = parts.ledger().now();
             running.degraded = hosted.degraded();
+            Map<String, Object> data =
+                    Map.of(
+                            "setupMicros",
+                            hosted.setup().toNanos() / 1000,
+                            "degraded",
+                            running.degraded);
+            Ledger.Act making = Answers.making(box.id);
             save(
                     box,
                     running,
-                    tx ->
-                            parts.ledger()
-                                    .event(
-                                            tx,
-                                            EventType.SANDBOX_STARTED,
-                                            running.subject(),
-                                            "",
-                                            Map.of(
-                                                    "setupMicros",
-                                                    hosted.setup().toNanos() / 1000,
-                                                    "degraded",
-                                                    running.degraded)));
+                    tx -> {
+                        making.run(tx);
+                        parts.ledger()
+                                .event(tx, EventType.SANDBOX_STARTED, running.subject(), "", data);
+                    });
             schedule(box);
         } catch (CaissonException e) {
             failed(box, e);

@@ -24,6 +24,11 @@ final class Orders {
     private static final int MAX_LABEL = 256;
     private static final int MAX_ENV_BYTES = 128 << 10;
 
+    /** What the product takes where no policy says less. */
+    static final Duration LONGEST_TIMEOUT = Duration.ofDays(30);
+
+    private static final Duration LONGEST_LIFE = Duration.ofDays(365);
+
     private final Parts parts;
     private final Snapshots snapshots;
     private final Volumes volumes;
@@ -113,13 +118,7 @@ final class Orders {
     }
 
     private static Map<String, String> env(Map<String, String> env) {
-        long bytes =
-                env.entrySet().stream()
-                        .mapToLong(entry -> entry.getKey().length() + entry.getValue().length())
-                        .sum();
-        if (bytes > MAX_ENV_BYTES) {
-            throw CaissonException.invalid("env", "The environment is larger than 128 KiB.");
-        }
+        ExecSpecs.checkEnv(env, MAX_ENV_BYTES);
         return dev.caisson.api.ExecSpec.of("true").withEnv(env).env();
     }
 
@@ -145,23 +144,19 @@ final class Orders {
     }
 
     private void times(SandboxDoc doc, SandboxRequest request, EffectivePolicy policy) {
-        Duration longest = policy.maxTimeout().orElse(Duration.ofDays(30));
+        Duration longest = policy.maxTimeout().orElse(LONGEST_TIMEOUT);
         long timeout =
                 request.timeoutMillis() == null
                         ? Math.min(parts.config().defaultTimeout().toMillis(), longest.toMillis())
                         : request.timeoutMillis();
-        doc.timeoutMillis = within("timeoutMillis", timeout, longest);
+        doc.timeoutMillis = within("timeoutMillis", timeout, policy.maxTimeout(), LONGEST_TIMEOUT);
         doc.idleTimeoutMillis =
                 request.idleTimeoutMillis() == null
                         ? null
-                        : within(
-                                "idleTimeoutMillis",
-                                request.idleTimeoutMillis(),
-                                Duration.ofDays(30));
+                        : within("idleTimeoutMillis", request.idleTimeoutMillis(), LONGEST_TIMEOUT);
         Long life = request.maxLifeMillis();
-        Duration ceiling = policy.maxLife().orElse(Duration.ofDays(365));
         if (life != null) {
-            doc.maxLifeMillis = within("maxLifeMillis", life, ceiling);
+            doc.maxLifeMillis = within("maxLifeMillis", life, policy.maxLife(), LONGEST_LIFE);
         } else {
             doc.maxLifeMillis = policy.maxLife().map(Duration::toMillis).orElse(null);
         }
@@ -172,14 +167,26 @@ final class Orders {
         doc.pauseOnTimeout = "pause".equals(onTimeout);
     }
 
-    static long within(String field, long millis, Duration longest) {
-        if (millis < 1) {
-            throw CaissonException.invalid(field, field + " is at least 1.");
+    /** A time within the ceiling of the policy where it has one, else within the product's own. */
+    static long within(String field, long millis, Optional<Duration> ceiling, Duration longest) {
+        if (ceiling.isEmpty() || millis < 1) {
+            return within(field, millis, longest);
         }
-        if (millis > longest.toMillis()) {
-            throw EffectivePolicy.denied(
-                            field, Long.toString(millis), "at most " + longest.toMillis())
+        long allowed = ceiling.get().toMillis();
+        if (millis > allowed) {
+            throw EffectivePolicy.denied(field, Long.toString(millis), "at most " + allowed)
                     .withDetail("limit", field);
+        }
+        return millis;
+    }
+
+    /** A time within what the product takes, whatever policies say. */
+    static long within(String field, long millis, Duration longest) {
+        if (millis < 1 || millis > longest.toMillis()) {
+            throw CaissonException.invalid(field, field + " is 1 to " + longest.toMillis() + ".")
+                    .withDetail("limit", field)
+                    .withDetail("requested", Long.toString(millis))
+                    .withDetail("allowed", "1 to " + longest.toMillis());
         }
         return millis;
     }

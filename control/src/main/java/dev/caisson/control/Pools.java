@@ -20,9 +20,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentLinkedDeque;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -46,27 +43,6 @@ final class Pools implements PoolService {
     private final Lives lives;
     private final Orders orders;
     private final ConcurrentHashMap<String, Pool> pools = new ConcurrentHashMap<>();
-
-    /** A pool of this server. */
-    private static final class Pool {
-        volatile PoolDoc doc;
-        volatile long version;
-        final ConcurrentLinkedDeque<Box> ready = new ConcurrentLinkedDeque<>();
-        final AtomicLong claimed = new AtomicLong();
-        final AtomicLong missed = new AtomicLong();
-        final AtomicBoolean filling = new AtomicBoolean();
-
-        /** Whether somebody looks again after a while. */
-        final AtomicBoolean waiting = new AtomicBoolean();
-
-        final Set<String> watched = ConcurrentHashMap.newKeySet();
-        volatile boolean closed;
-
-        Pool(PoolDoc doc, long version) {
-            this.doc = doc;
-            this.version = version;
-        }
-    }
 
     Pools(Parts parts, Lives lives, Orders orders) {
         this.parts = parts;
@@ -153,18 +129,21 @@ final class Pools implements PoolService {
             applyPolicy(box, order.limits());
             verify(box, order.limits());
             SandboxDoc doc = claimed(box, pool, caller, order);
+            Ledger.Act making = Answers.making(box.id);
             lives.save(
                     box,
                     doc,
-                    tx ->
-                            parts.ledger()
-                                    .event(
-                                            tx,
-                                            caller,
-                                            EventType.SANDBOX_STARTED,
-                                            doc.subject(),
-                                            "claimed",
-                                            Map.of("pool", pool.doc.id, "labels", doc.labels)));
+                    tx -> {
+                        making.run(tx);
+                        parts.ledger()
+                                .event(
+                                        tx,
+                                        caller,
+                                        EventType.SANDBOX_STARTED,
+                                        doc.subject(),
+                                        "claimed",
+                                        Map.of("pool", pool.doc.id, "labels", doc.labels));
+                    });
             box.env(order.env());
             box.touch(parts.ledger().now());
             renew(box, doc);
@@ -546,23 +525,29 @@ final class Pools implements PoolService {
     }
 
     @Override
-    public PoolJson resize(Caller caller, String id, int size) {
+    public PoolJson resize(Caller caller, String id, int size, @Nullable Long version) {
         Access.require(caller, "pools:write");
         Pool pool = pool(caller, id);
         int wanted = size(size);
-        PoolDoc doc = Json.read(Json.write(pool.doc), PoolDoc.class);
-        doc.size = wanted;
-        Row row = doc.row(pool.version, parts.node());
-        Row now =
-                parts.ledger()
-                        .write(tx -> {
-                            Row written = tx.update(Kind.POOL, row);
-                            changed(tx, caller, doc, "resized");
-                            return written;
-                        });
-        pool.doc = doc;
-        pool.version = now.version();
-        while (pool.ready.size() > wanted) {
+        pool.lock.lock();
+        try {
+            PoolDoc doc = Json.read(Json.write(pool.doc), PoolDoc.class);
+            doc.size = wanted;
+            Row row = doc.row(pool.version, parts.node());
+            Rows.match(row, Kind.POOL, version);
+            Row now =
+                    parts.ledger()
+                            .write(tx -> {
+                                Row written = tx.update(Kind.POOL, row);
+                                changed(tx, caller, doc, "resized");
+                                return written;
+                            });
+            pool.doc = doc;
+            pool.version = now.version();
+        } finally {
+            pool.lock.unlock();
+        }
+        while (pool.ready.size() > pool.doc.size) {
             Box surplus = pool.ready.pollLast();
             if (surplus != null) {
                 discard(surplus);
@@ -576,13 +561,19 @@ final class Pools implements PoolService {
     public void delete(Caller caller, String id) {
         Access.require(caller, "pools:write");
         Pool pool = pool(caller, id);
-        parts.ledger()
-                .act(tx -> {
-                    tx.delete(Kind.POOL, pool.doc.id);
-                    changed(tx, caller, pool.doc, "deleted");
-                });
-        pools.remove(pool.doc.id);
-        pool.closed = true;
+        pool.lock.lock();
+        try {
+            parts.ledger()
+                    .act(tx -> {
+                        if (tx.delete(Kind.POOL, pool.doc.id)) {
+                            changed(tx, caller, pool.doc, "deleted");
+                        }
+                    });
+            pools.remove(pool.doc.id);
+            pool.closed = true;
+        } finally {
+            pool.lock.unlock();
+        }
         drain(pool);
     }
 

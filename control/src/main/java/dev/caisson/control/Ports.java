@@ -297,7 +297,7 @@ final class Ports implements PortService {
         SandboxDoc doc = box.doc();
         Optional<Instant> until = admitted(doc, port, visitor);
         admission.accept(doc.tenant);
-        Uses.Use use = uses.of(visitor(doc), sandbox);
+        Uses.Use use = uses.visit(visitor(doc), sandbox);
         Counted tunnel = connect(use, box, port, box.id + ":" + port);
         if (!opening(box.doc(), port).equals(opening(doc, port))) {
             tunnel.close(); // the port was closed meanwhile, and perhaps opened again

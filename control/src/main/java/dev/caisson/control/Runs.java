@@ -34,6 +34,11 @@ final class Runs implements RunService {
     private static final Duration LONGEST_KEEP = Duration.ofDays(30);
     private static final long STILL_MILLIS = 15_000;
 
+    /** Why a run is gone: somebody deleted it, or its time was over. */
+    private static final String DELETED = "deleted";
+
+    private static final String EXPIRED = "expired";
+
     /** Of a file in a list, in bytes of memory. */
     private static final long FILE_COST = 600;
 
@@ -93,9 +98,11 @@ final class Runs implements RunService {
 
     private void begun(Caller caller, RunDoc doc) {
         Row row = doc.row(1, parts.node());
+        Ledger.Act making = Answers.making(doc.id);
         parts.ledger()
                 .act(tx -> {
                     tx.insert(Kind.RUN, row);
+                    making.run(tx);
                     parts.ledger()
                             .event(tx, caller, EventType.RUN_STARTED, doc.subject(), "", Map.of());
                 });
@@ -341,34 +348,42 @@ final class Runs implements RunService {
             return last(here).form();
         }
         RunDoc doc = whole(mine(caller, id));
-        remove(doc);
+        remove(doc, caller, DELETED);
         return doc.form();
     }
 
-    /** Deletes what is kept of a run, with an event. */
+    /** Deletes what is kept of a run of a tenant that goes, with an event. */
     void remove(RunDoc doc) {
-        remove(doc, false);
+        remove(doc, null, DELETED);
     }
 
     /** The same because its time is over. */
     void expire(RunDoc doc) {
-        remove(doc, true);
+        remove(doc, null, EXPIRED);
     }
 
-    private void remove(RunDoc doc, boolean expired) {
-        Map<String, Object> data = Map.of("files", files(doc));
+    private void remove(RunDoc doc, @Nullable Caller caller, String reason) {
         parts.ledger()
                 .act(tx -> {
                     tx.delete(Kind.RESULT, doc.id);
                     if (tx.delete(Kind.RUN, doc.id)) {
-                        if (expired && files(doc) > 0) {
-                            parts.ledger()
-                                    .event(tx, EventType.FILES_EXPIRED, doc.subject(), "", data);
+                        if (reason.equals(EXPIRED) && files(doc) > 0) {
+                            gone(tx, null, EventType.FILES_EXPIRED, doc, reason);
                         }
-                        parts.ledger().event(tx, EventType.RUN_EXPIRED, doc.subject(), "", data);
+                        gone(tx, caller, EventType.RUN_EXPIRED, doc, reason);
                     }
                 });
         work.discard(doc.id);
+    }
+
+    private void gone(
+            Store.Tx tx, @Nullable Caller caller, EventType type, RunDoc doc, String reason) {
+        Map<String, Object> data = Map.of("files", files(doc));
+        if (caller == null) {
+            parts.ledger().event(tx, type, doc.subject(), reason, data);
+        } else {
+            parts.ledger().event(tx, caller, type, doc.subject(), reason, data);
+        }
     }
 
     private static long files(RunDoc doc) {

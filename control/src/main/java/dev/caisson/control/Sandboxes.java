@@ -17,7 +17,6 @@ import dev.caisson.v1.PauseRequest;
 import dev.caisson.v1.SandboxJson;
 import dev.caisson.v1.SandboxPatch;
 import dev.caisson.v1.SandboxRequest;
-import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -124,14 +123,14 @@ final class Sandboxes implements SandboxService {
         }
         return parts.ledger()
                 .read(tx -> tx.named(Kind.SANDBOX, caller.tenant(), name))
-                .map(row -> same(row, request))
+                .map(row -> same(caller, row, request))
                 .map(this::form);
     }
 
-    private static Row same(Row row, SandboxRequest request) {
+    private Row same(Caller caller, Row row, SandboxRequest request) {
         SandboxDoc doc = SandboxDoc.of(row);
         boolean template = request.template() == null || request.template().equals(doc.template);
-        boolean policy = java.util.Objects.equals(request.policy(), doc.policy);
+        boolean policy = policy(caller, request.policy()).equals(policy(caller, doc.policy));
         if (!template || !policy) {
             throw CaissonException.of(
                             ErrorCode.ALREADY_EXISTS,
@@ -142,6 +141,15 @@ final class Sandboxes implements SandboxService {
                     .withDetail("current", doc.template);
         }
         return row;
+    }
+
+    /** The id of a policy by id or name; none is the tenant's own. One that is gone is its text. */
+    private String policy(Caller caller, @Nullable String idOrName) {
+        String asked = idOrName == null ? Policies.OWN : idOrName;
+        return parts.ledger()
+                .read(tx -> Rows.find(tx, Kind.POLICY, caller.tenant(), asked))
+                .map(Row::id)
+                .orElse(asked);
     }
 
     private SandboxJson form(Box box) {
@@ -277,7 +285,7 @@ final class Sandboxes implements SandboxService {
                             : Orders.within(
                                     "idleTimeoutMillis",
                                     patch.idleTimeoutMillis(),
-                                    Duration.ofDays(30));
+                                    Orders.LONGEST_TIMEOUT);
         }
         if (patch.onTimeout() != null) {
             if (!Set.of("delete", "pause").contains(patch.onTimeout())) {
@@ -342,7 +350,8 @@ final class Sandboxes implements SandboxService {
                 Orders.within(
                         "timeoutMillis",
                         request.timeoutMillis(),
-                        policy.maxTimeout().orElse(Duration.ofDays(30)));
+                        policy.maxTimeout(),
+                        Orders.LONGEST_TIMEOUT);
         box.lock.lock();
         try {
             box.mustLive();
@@ -354,7 +363,19 @@ final class Sandboxes implements SandboxService {
                 doc.timeoutAt = max != null && max.isBefore(at) ? max : at;
             }
             lives.renew(box, doc);
-            lives.save(box, doc, tx -> {});
+            Map<String, Object> data = Map.of("timeoutMillis", millis);
+            lives.save(
+                    box,
+                    doc,
+                    tx ->
+                            parts.ledger()
+                                    .event(
+                                            tx,
+                                            caller,
+                                            EventType.SANDBOX_CHANGED,
+                                            doc.subject(),
+                                            "extended",
+                                            data));
             lives.schedule(box);
             return box.form(parts.node());
         } finally {
@@ -420,7 +441,8 @@ final class Sandboxes implements SandboxService {
         List<Box> forks = new ArrayList<>();
         try {
             for (int i = 0; i < count; i++) {
-                forks.add(make(caller, forked(box, saved, request), null));
+                SandboxRequest copy = forked(box, saved, request);
+                forks.add(Answers.unnoted(() -> make(caller, copy, null)));
             }
             return forks.stream().map(this::form).toList();
         } catch (CaissonException e) {

@@ -42,6 +42,7 @@ public final class Service implements Control {
                     "files",
                     "ports",
                     "snapshots",
+                    "templates",
                     "volumes",
                     "policies",
                     "tenants",
@@ -55,6 +56,7 @@ public final class Service implements Control {
                     "info");
 
     private final Parts parts;
+    private final Directory directory;
     private final Keys keys;
     private final Acting acting;
     private final Tenants tenants;
@@ -81,7 +83,7 @@ public final class Service implements Control {
             ControlConfig config, Store store, EngineRack engines, Vault vault, Clock clock) {
         Ledger ledger = new Ledger(store, clock);
         Cursors cursors = new Cursors(vault);
-        Directory directory = new Directory(ledger);
+        directory = new Directory(ledger);
         Meter meter = new Meter(ledger);
         Policies policies = new Policies(ledger, cursors);
         Quotas quotas = new Quotas(ledger, directory, meter::hour);
@@ -258,6 +260,15 @@ public final class Service implements Control {
     @Override
     public void require(Caller caller, String scope) {
         Access.require(caller, scope);
+    }
+
+    @Override
+    public void requireService(Caller caller) {
+        if (!directory.runsService(caller)) {
+            throw CaissonException.of(
+                            ErrorCode.POLICY_DENIED, "This is for those who run the service only.")
+                    .withRemedy("Use a key of an admin or operator of the first tenant.");
+        }
     }
 
     // ---- about itself

@@ -106,13 +106,18 @@ public interface Store extends AutoCloseable {
          */
         long append(EventJson event);
 
-        /** Events of a tenant behind a seq, oldest first; null parts match all. */
+        /**
+         * Events of a tenant behind a seq, oldest first; null parts match all.
+         *
+         * @param type {@code exec} or {@code exec.}: of all types of that noun; {@code exec.ended}:
+         *     of that one
+         */
         List<EventJson> events(
                 String tenant,
                 long after,
                 int limit,
                 @Nullable String sandbox,
-                @Nullable String typePrefix);
+                @Nullable String type);
 
         /** The seq of a tenant's last event; 0: none. */
         long lastSeq(String tenant);

@@ -41,10 +41,31 @@ final class Uses {
      * A use.
      *
      * @throws CaissonException {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#SANDBOX_ENDED}, {@link
-     *     ErrorCode#INVALID_STATE} while it is paused or on its way
+     *     ErrorCode#INVALID_STATE} while it is paused or on its way, {@link
+     *     ErrorCode#POLICY_DENIED} where root is in it and the caller may not have that
      */
     Use of(Caller caller, String sandbox) {
         Box box = parts.boxes().living(caller, sandbox);
+        requireRoot(caller, box);
+        return use(caller, box);
+    }
+
+    /** The same for a visitor of a port, who has no policy and reaches nothing else inside. */
+    Use visit(Caller visitor, String sandbox) {
+        return use(visitor, parts.boxes().living(visitor, sandbox));
+    }
+
+    /** Who may not be root may not use a place where everybody can become it. */
+    void requireRoot(Caller caller, Box box) {
+        if (box.doc().root && !parts.policies().effective(caller, box.doc().policy).root()) {
+            throw CaissonException.of(
+                            ErrorCode.POLICY_DENIED,
+                            "The policy does not allow root, and this sandbox has it.")
+                    .withRemedy("Use a sandbox that was created with root: denied.");
+        }
+    }
+
+    private Use use(Caller caller, Box box) {
         Use use = new Use(box);
         try {
             running(box, caller);

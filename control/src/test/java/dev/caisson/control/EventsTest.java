@@ -61,6 +61,17 @@ final class EventsTest {
     }
 
     @Test
+    void aPageOfATypeIsFullThoughOthersComeBetween() {
+        for (int i = 0; i < 5; i++) {
+            happen(fixture.ledger, EventType.EXEC_STARTED, "sb1");
+        }
+        happen(fixture.ledger, EventType.EXEC_ENDED, "sb1");
+        assertThat(events.list(a, 0, 2, "sb1", "exec.ended")).hasSize(1);
+        assertThat(events.list(a, 0, 2, "sb1", "exec.")).hasSize(2);
+        assertThat(events.list(a, 0, 2, "sb1", "exec.end")).isEmpty();
+    }
+
+    @Test
     void anotherTenantsEventsDoNotExist() {
         Caller b = fixture.tenant(admin, "b", null);
         happen(fixture.ledger, EventType.EXEC_STARTED, "sb1");

@@ -281,7 +281,7 @@ final class ExecsTest {
         String second = host.start(sandbox.id(), "echo", "two");
         end(second);
         List<StreamItem> items = new ArrayList<>();
-        host.service.logs().read(host.admin, sandbox.id(), false, items::add);
+        host.service.logs().read(host.admin, sandbox.id(), false, null, items::add);
         assertThat(FakeHost.text(items)).isEqualTo("one\ntwo\n");
         assertThat(items).extracting(StreamItem::exec).contains(first, second);
     }
@@ -292,7 +292,7 @@ final class ExecsTest {
         CompletableFuture<Void> reading =
                 CompletableFuture.runAsync(() -> {
                     try {
-                        host.service.logs().read(host.admin, sandbox.id(), true, items::add);
+                        host.service.logs().read(host.admin, sandbox.id(), true, null, items::add);
                     } catch (IOException e) {
                         throw new IllegalStateException(e);
                     }

@@ -15,7 +15,9 @@ import dev.caisson.v1.RotateRequest;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -52,6 +54,26 @@ final class KeysTest {
             }
             assertThat(made).isEqualTo(1);
         }
+    }
+
+    @Test
+    void listsByNameThoughNamesAreNotUnique() {
+        Caller admin = fixture.admin();
+        for (String name : List.of("twice", "other", "twice")) {
+            keys.create(admin, new KeyRequest(name, Role.AGENT.value(), List.of(), null, null));
+        }
+        KeyJson first = keys.list(admin, named("twice")).items().getFirst();
+        keys.rotate(admin, first.id(), new RotateRequest(null));
+        keys.revoke(admin, first.id());
+        assertThat(keys.list(admin, named("twice")).items())
+                .hasSize(2)
+                .allMatch(key -> "twice".equals(key.name()));
+        assertThat(keys.list(admin, named("first")).items()).hasSize(1);
+        assertThat(keys.list(admin, named("none")).items()).isEmpty();
+    }
+
+    private static Listing named(String name) {
+        return new Listing(10, null, Set.of(), Map.of(), name);
     }
 
     @Test

@@ -315,17 +315,21 @@ final class MemoryStore implements Store {
             return seq;
         }
 
+        private static boolean isOf(String asked, String type) {
+            return type.equals(asked) || type.startsWith(asked.endsWith(".") ? asked : asked + ".");
+        }
+
         @Override
         public List<EventJson> events(
                 String tenant,
                 long after,
                 int limit,
                 @Nullable String sandbox,
-                @Nullable String typePrefix) {
+                @Nullable String type) {
             return state.events.getOrDefault(tenant, List.of()).stream()
                     .filter(event -> event.seq() > after)
                     .filter(event -> same(sandbox, event.sandbox()))
-                    .filter(event -> typePrefix == null || event.type().startsWith(typePrefix))
+                    .filter(event -> type == null || isOf(type, event.type()))
                     .limit(limit)
                     .toList();
         }

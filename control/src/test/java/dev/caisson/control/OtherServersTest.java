@@ -121,7 +121,8 @@ final class OtherServersTest {
         Fixture.refused(
                 ErrorCode.WRONG_SERVER, () -> host.service.pools().delete(host.admin, pool));
         Fixture.refused(
-                ErrorCode.WRONG_SERVER, () -> host.service.pools().resize(host.admin, "p", 1));
+                ErrorCode.WRONG_SERVER,
+                () -> host.service.pools().resize(host.admin, "p", 1, null));
         assertThat(host.service.volumes().find(host.admin, volume).name()).isEqualTo("v");
         assertThat(host.service.snapshots().find(host.admin, snapshot).name()).isEqualTo("s");
         assertThat(host.launcher.snapshots()).isNotEmpty();

@@ -220,11 +220,38 @@ final class PoolsTest {
     }
 
     @Test
+    void resizesOnlyTheVersionThatWasMeant() throws Exception {
+        pool("p", 1);
+        long version = pools().find(host.admin, "p").version();
+        assertThat(pools().resize(host.admin, "p", 2, version).version()).isEqualTo(version + 1);
+        Fixture.refused(
+                ErrorCode.PRECONDITION_FAILED, () -> pools().resize(host.admin, "p", 3, version));
+        assertThat(pools().find(host.admin, "p").size()).isEqualTo(2);
+    }
+
+    @Test
+    void resizesThatComeTogetherAllCount() throws Exception {
+        pool("p", 1);
+        long version = pools().find(host.admin, "p").version();
+        List<Callable<PoolJson>> resizes =
+                IntStream.range(0, 16)
+                        .<Callable<PoolJson>>mapToObj(
+                                i -> () -> pools().resize(host.admin, "p", i % 2, null))
+                        .toList();
+        try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+            for (Future<PoolJson> one : threads.invokeAll(resizes)) {
+                one.get();
+            }
+        }
+        assertThat(pools().find(host.admin, "p").version()).isEqualTo(version + 16);
+    }
+
+    @Test
     void resizesAndGoes() {
         pool("p", 3);
-        pools().resize(host.admin, "p", 1);
+        pools().resize(host.admin, "p", 1, null);
         await().until(() -> host.launcher.living() == 1);
-        pools().resize(host.admin, "p", 2);
+        pools().resize(host.admin, "p", 2, null);
         full("p", 2);
         pools().delete(host.admin, "p");
         await().until(() -> host.launcher.living() == 0);

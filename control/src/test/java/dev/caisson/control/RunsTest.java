@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import dev.caisson.api.ErrorCode;
+import dev.caisson.v1.EventJson;
 import dev.caisson.v1.InputFileJson;
+import dev.caisson.v1.Json;
 import dev.caisson.v1.OutputJson;
 import dev.caisson.v1.RunJson;
 import dev.caisson.v1.RunRequest;
@@ -82,6 +84,47 @@ final class RunsTest {
                 .containsEntry("boxes", 0)
                 .containsEntry("places", 0);
         assertThat(host.types("run.")).containsExactly("run.started", "run.ended");
+    }
+
+    @Test
+    void saysWhoDeletedARunAndWhatExpired() {
+        Caller other =
+                host.service.authenticate(
+                        Fixture.text(
+                                host.service
+                                        .keys()
+                                        .create(host.admin, Fixture.request(Role.OPERATOR))));
+        String id = start(argv("echo", "hi"));
+        end(id);
+        runs().delete(other, id);
+        EventJson deleted = host.events().getLast();
+        assertThat(deleted.type()).isEqualTo("run.expired");
+        assertThat(deleted.reason()).isEqualTo("deleted");
+        assertThat(deleted.actor().keyId()).isEqualTo(other.keyId());
+        String old = start(argv("echo", "hi"));
+        end(old);
+        ((Runs) runs())
+                .expire(RunDoc.of(host.memory.read(tx -> tx.find(Kind.RUN, old)).orElseThrow()));
+        EventJson expired = host.events().getLast();
+        assertThat(expired.reason()).isEqualTo("expired");
+        assertThat(expired.actor().keyId()).isNull();
+    }
+
+    @Test
+    void keepsNoRunForLongerThanTheProductDoes() {
+        RunRequest base = argv("true");
+        Fixture.refused(
+                ErrorCode.INVALID,
+                () ->
+                        start(
+                                Json.read(
+                                        Json.write(base)
+                                                .replaceFirst(
+                                                        "\\{",
+                                                        "{\"keepMillis\":"
+                                                                + Duration.ofDays(31).toMillis()
+                                                                + ","),
+                                        RunRequest.class)));
     }
 
     @Test

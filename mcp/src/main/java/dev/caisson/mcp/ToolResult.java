@@ -53,7 +53,7 @@ final class ToolResult {
         return new ErrorJson(
                 e.code().value(),
                 e.message(),
-                e.remedy().isEmpty() ? null : e.remedy(),
+                e.remedy(),
                 e.requestId().orElse(null),
                 e.retryable(),
                 new LinkedHashMap<>(e.details()));

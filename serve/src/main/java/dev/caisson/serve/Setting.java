@@ -20,7 +20,8 @@ public enum Setting {
     STORE_URL(
             "store.url",
             "",
-            "sqlite:PATH or postgresql://USER@HOST/DATABASE; default: SQLite in the data folder"),
+            "sqlite:PATH or postgresql://USER@HOST/DATABASE, without a password; default: SQLite in"
+                    + " the data folder"),
     STORE_PASSWORD_FILE("store.passwordFile", "", "file that holds the database password"),
     LAUNCHER_SOCKET("launcher.socket", "/run/caisson/launcher.sock", "socket of the launcher"),
     TLS_CERTIFICATE("tls.certificate", "", "PEM file of the certificate chain"),

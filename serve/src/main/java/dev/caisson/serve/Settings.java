@@ -158,6 +158,7 @@ public final class Settings {
         if (!value(Setting.NODE).matches("[a-z0-9][a-z0-9-]{0,38}")) {
             throw wrong(Setting.NODE.key(), "a node is [a-z0-9][a-z0-9-]{0,38}");
         }
+        new Wiring(this).checkStoreUrl();
         new Wiring(this).tokens();
         optional(Setting.OTLP_ENDPOINT).ifPresent(Tracing::endpoint);
     }

@@ -50,6 +50,11 @@ final class Wiring {
                 .orElseGet(() -> SQLITE + data().resolve("caisson.db"));
     }
 
+    /** What names the store is shown: it holds no secret. */
+    void checkStoreUrl() {
+        StoreConfig.of(storeUrl(), settings.value(Setting.NODE));
+    }
+
     StoreConfig store() {
         StoreConfig config = StoreConfig.of(storeUrl(), settings.value(Setting.NODE));
         return settings.path(Setting.STORE_PASSWORD_FILE)

@@ -59,6 +59,8 @@ class WiringTest {
         "oidc.keys, 'ftp://x/keys', oidc.keys",
         "oidc.roles, 'dev=king', role",
         "oidc.tenants, 'search', oidc.tenants",
+        "store.url, 'postgresql://u:secret@h/d', url",
+        "store.url, 'jdbc:postgresql://h/d?password=secret', url",
         "otlp.endpoint, 'collector:4318', otlp.endpoint",
         "otlp.endpoint, 'http://user:password@x', otlp.endpoint"
     })

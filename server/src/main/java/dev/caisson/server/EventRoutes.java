@@ -6,15 +6,18 @@ import dev.caisson.control.Listing;
 import dev.caisson.v1.ApprovalJson;
 import dev.caisson.v1.DecisionRequest;
 import dev.caisson.v1.EventJson;
+import dev.caisson.v1.Json;
 import dev.caisson.v1.WebhookJson;
 import dev.caisson.v1.WebhookRequest;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
+import tools.jackson.databind.node.ObjectNode;
 
 /** What happened, who is told, and what waits for a person. */
 final class EventRoutes {
@@ -35,7 +38,7 @@ final class EventRoutes {
                         .query("after", "seq of the last event that was seen; default 0.")
                         .query("limit", "1 to 200; default 50.")
                         .query("sandbox", "Only of that one.")
-                        .query("type", "Only types that begin so.")
+                        .query("type", "Only this type (exec.ended), or all of this noun (exec).")
                         .query("follow", "true: a stream that goes on.")
                         .doc("Events of the tenant, oldest first.")
                         .does(this::events));
@@ -199,6 +202,14 @@ final class EventRoutes {
         return streams.stream(x, false, stream -> followApprovals(x, listing, stream));
     }
 
+    /** An approval as an item of a stream: with the time of its last change and a type. */
+    private static ObjectNode item(ApprovalJson approval) {
+        ObjectNode item = Json.LENIENT.valueToTree(approval);
+        Instant decided = approval.decidedAt();
+        Instant time = decided == null ? approval.createdAt() : decided;
+        return item.put("time", time.toString()).put("type", "approval");
+    }
+
     /** Looks again each second: approvals are few, and a person is slower than that. */
     private void followApprovals(Exchange x, Listing listing, ItemStream stream)
             throws IOException {
@@ -207,7 +218,7 @@ final class EventRoutes {
             List<ApprovalJson> news = follow.news();
             stream.begin();
             for (ApprovalJson approval : news) {
-                stream.send(approval.id(), approval);
+                stream.send(approval.id(), item(approval));
             }
             LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(1));
         }

@@ -166,7 +166,8 @@ final class Exchange {
 
     private static CaissonException tooLarge(int most) {
         return CaissonException.of(ErrorCode.TOO_LARGE, "The body of the request is too large.")
-                .withDetail("limit", Integer.toString(most))
+                .withDetail("limit", "body")
+                .withDetail("allowed", Integer.toString(most))
                 .withRemedy("Send large files with PUT /v1/sandboxes/{id}/files.");
     }
 

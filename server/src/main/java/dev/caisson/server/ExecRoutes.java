@@ -102,8 +102,8 @@ final class ExecRoutes {
                 replay == null
                         ? execs.start(x.caller(), x.parameter("sandbox"), request)
                         : execs.find(x.caller(), replay);
-        x.started(exec, () -> execs.settle(x.caller(), exec.id()));
         x.response.getHeaders().put("Location", "/v1/execs/" + exec.id());
+        x.started(exec, () -> execs.settle(x.caller(), exec.id()));
         return switch (mode) {
             case "stream" -> follow(x, exec.id());
             case "detach" -> {

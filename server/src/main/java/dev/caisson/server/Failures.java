@@ -110,7 +110,7 @@ final class Failures {
         return new ErrorJson(
                 error.code().value(),
                 error.message(),
-                error.remedy().isEmpty() ? null : error.remedy(),
+                error.remedy(),
                 requestId,
                 error.retryable(),
                 details);

@@ -29,7 +29,8 @@ final class FileRoutes {
                         .gives(200, Route.Kind.STREAM, WatchJson.class)
                         .query("path", PATH)
                         .query("recursive", "true: with all below.")
-                        .doc("What happens in a folder, as it happens.")
+                        .query("after", "Refused: what happened meanwhile is not known.")
+                        .doc("What happens in a folder, as it happens; it cannot be resumed.")
                         .does(this::watch));
         return routes;
     }
@@ -41,6 +42,13 @@ final class FileRoutes {
     private Answer watch(Exchange x) throws IOException {
         String path = x.query.path();
         boolean recursive = x.query.flag("recursive");
+        if (x.query.text("after").isPresent()) {
+            throw CaissonException.invalid(
+                            "after",
+                            "A watch cannot be resumed: what happened meanwhile is not known.")
+                    .withRemedy("Watch again without it, and read the folder after 'ready'.");
+        }
+        boolean again = x.header("Last-Event-ID").isPresent();
         return streams.stream(
                 x,
                 false,
@@ -50,6 +58,15 @@ final class FileRoutes {
                                 id(x),
                                 path,
                                 recursive,
-                                event -> stream.send(event.id(), event)));
+                                event -> tell(stream, event, again)));
+    }
+
+    /** Who comes back with the id of an item has missed what happened meanwhile. */
+    private static void tell(ItemStream stream, WatchJson event, boolean again) throws IOException {
+        stream.send(event.id(), event);
+        if (again && event.type().equals("ready")) {
+            stream.send(
+                    event.id(), new WatchJson(event.id(), event.time(), "overflow", null, null));
+        }
     }
 }

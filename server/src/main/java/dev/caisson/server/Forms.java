@@ -31,6 +31,9 @@ final class Forms {
     /** The last event that needs no delivery any more. */
     public record ReplayRequest(long afterSeq) {}
 
+    /** A root file system. */
+    public record TemplateJson(String name) {}
+
     /** How many entries an archive had. */
     public record UnpackJson(long entries) {}
 

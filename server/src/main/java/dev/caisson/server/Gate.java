@@ -152,7 +152,8 @@ final class Gate {
         Optional<String> value = Exchange.header(request, name);
         if (value.isPresent() && value.get().length() > MAX_CLAIM) {
             throw CaissonException.invalid(name, "The header '" + name + "' is too long.")
-                    .withDetail("limit", Integer.toString(MAX_CLAIM));
+                    .withDetail("limit", name)
+                    .withDetail("allowed", Integer.toString(MAX_CLAIM));
         }
         return value;
     }

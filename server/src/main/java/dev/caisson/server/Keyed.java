@@ -7,7 +7,9 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.HashMap;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -15,7 +17,10 @@ import org.jspecify.annotations.Nullable;
 /** Requests with an {@code Idempotency-Key}: done once, answered as often as asked. */
 final class Keyed {
     private static final String HEADER = "Idempotency-Key";
-    private static final Map<String, String> REPLAYED = Map.of("Idempotency-Replayed", "true");
+    private static final String REPLAYED = "Idempotency-Replayed";
+
+    /** Headers of an answer that say where what was made is, and which version of it. */
+    private static final List<String> KEPT = List.of("Location", "ETag");
 
     private final Idempotency answers;
 
@@ -24,8 +29,14 @@ final class Keyed {
     }
 
     Answer run(Exchange exchange) throws IOException {
+        Route route = exchange.route;
         Optional<String> header =
-                exchange.route.creates ? exchange.header(HEADER) : Optional.empty();
+                route.creates || route.toldOnce ? exchange.header(HEADER) : Optional.empty();
+        if (header.isPresent() && route.toldOnce) {
+            throw CaissonException.invalid(
+                            HEADER, "What this route gives is told once and never replayed.")
+                    .withRemedy("Send it without a key; what is not used expires by itself.");
+        }
         if (header.isEmpty()) {
             return exchange.route.action.run(exchange);
         }
@@ -39,18 +50,31 @@ final class Keyed {
         if (known.isEmpty()) {
             return first(exchange, key);
         }
-        if (exchange.query.text("mode").orElse("").equals("stream")) {
-            exchange.response.getHeaders().put("Idempotency-Replayed", "true");
-            exchange.replay(Json.LENIENT.readTree(known.get().body()).path("id").asString());
+        return replay(exchange, known.get());
+    }
+
+    private static Answer replay(Exchange exchange, Idempotency.Answer known) throws IOException {
+        String made = known.made();
+        if (made == null && streams(exchange)) {
+            made = Json.LENIENT.readTree(known.body()).path("id").asString();
+        }
+        if (made != null) {
+            exchange.response.getHeaders().put(REPLAYED, "true");
+            exchange.replay(made);
             return exchange.route.action.run(exchange);
         }
-        return new Answer.Text(
-                known.get().status(), "application/json", known.get().body(), REPLAYED);
+        Map<String, String> headers = new HashMap<>(known.headers());
+        headers.put(REPLAYED, "true");
+        return new Answer.Text(known.status(), "application/json", known.body(), headers);
+    }
+
+    private static boolean streams(Exchange exchange) {
+        return exchange.query.text("mode").orElse("").equals("stream");
     }
 
     /** What was begun must never be begun again, even when waiting for it fails. */
     private Answer first(Exchange exchange, String key) throws IOException {
-        boolean streams = exchange.query.text("mode").orElse("").equals("stream");
+        boolean streams = streams(exchange);
         Started started = new Started(exchange, key);
         exchange.onStarted((form, settle) -> {
             started.form = form;
@@ -60,7 +84,12 @@ final class Keyed {
             }
         });
         try {
-            Answer answer = exchange.route.action.run(exchange);
+            Answer answer =
+                    answers.<Answer, IOException>during(
+                            exchange.caller(),
+                            exchange.route.name(),
+                            key,
+                            () -> exchange.route.action.run(exchange));
             if (answer instanceof Answer.Form done) {
                 started.keep(done);
             }
@@ -75,6 +104,10 @@ final class Keyed {
         private final Exchange exchange;
         private final String key;
         private boolean kept;
+
+        /** Done, though it may be that its answer cannot be kept. */
+        private boolean done;
+
         @Nullable Object form;
         Runnable settle = () -> {};
 
@@ -88,15 +121,19 @@ final class Keyed {
                 settled();
             }
             if (!kept) {
-                complete(exchange, key, answer.status(), answer.body());
-                kept = true;
+                complete(answer.status(), answer.body(), answer.headers());
             }
         }
 
         /** With what is known: it has begun. */
         void keep() {
             settled();
-            complete(exchange, key, 202, form);
+            complete(202, form, Map.of());
+        }
+
+        private void complete(int status, @Nullable Object body, Map<String, String> headers) {
+            done = true;
+            Keyed.this.complete(exchange, key, status, body, headers);
             kept = true;
         }
 
@@ -116,14 +153,29 @@ final class Keyed {
                     keep();
                 }
             } finally {
-                if (!kept) {
+                if (!kept && done) {
+                    answers.leave(exchange.caller(), exchange.route.name(), key);
+                } else if (!kept) {
                     answers.abandon(exchange.caller(), exchange.route.name(), key);
                 }
             }
         }
     }
 
-    private void complete(Exchange exchange, String key, int status, @Nullable Object form) {
+    private void complete(
+            Exchange exchange,
+            String key,
+            int status,
+            @Nullable Object form,
+            Map<String, String> given) {
+        Map<String, String> headers = new HashMap<>();
+        for (String name : KEPT) {
+            String value = given.get(name);
+            value = value == null ? exchange.response.getHeaders().get(name) : value;
+            if (value != null) {
+                headers.put(name, value);
+            }
+        }
         Object kept = form;
         if (exchange.route.redaction != null && form != null) {
             kept = exchange.route.redaction.apply(form);
@@ -132,7 +184,8 @@ final class Keyed {
                 exchange.caller(),
                 exchange.route.name(),
                 key,
-                new Idempotency.Answer(status, kept == null ? "{}" : Json.write(kept)));
+                new Idempotency.Answer(
+                        status, kept == null ? "{}" : Json.write(kept), headers, null));
     }
 
     /** Over all that says what is asked: the path's parts, the query, the body. */

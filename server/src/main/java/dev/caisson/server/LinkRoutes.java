@@ -45,6 +45,7 @@ final class LinkRoutes {
                         .scope(Route.ANY)
                         .takes(Forms.LinkRequest.class)
                         .gives(201, LinkJson.class)
+                        .toldOnce()
                         .doc(
                                 "A link to one file without a key; files:read or files:write, as it"
                                         + " is for.")
@@ -75,7 +76,8 @@ final class LinkRoutes {
         long millis = Objects.requireNonNullElse(request.expiresInMillis(), USUAL.toMillis());
         if (millis < 1 || millis > LONGEST.toMillis()) {
             throw CaissonException.invalid("expiresInMillis", "A link lives up to 24 hours.")
-                    .withDetail("limit", Long.toString(LONGEST.toMillis()));
+                    .withDetail("limit", "expiresInMillis")
+                    .withDetail("allowed", Long.toString(LONGEST.toMillis()));
         }
         String scope = method.equals("GET") ? "files:read" : "files:write";
         control.require(x.caller(), scope);
@@ -90,6 +92,10 @@ final class LinkRoutes {
                         expires.toEpochMilli(),
                         x.caller().narrowed(Set.of(scope, "sandboxes:read")));
         String token = deps.signed().sign(Json.write(link));
+        if (token.length() > Router.MAX_TOKEN) {
+            throw CaissonException.invalid("path", "The path is too long for a link.")
+                    .withRemedy("Give the file a shorter path, or read it with a key.");
+        }
         return Answer.of(201, new LinkJson(Urls.http(x, "/v1/links/" + token), expires));
     }
 

@@ -49,6 +49,7 @@ final class Route {
     final Map<String, String> query = new LinkedHashMap<>();
     String doc = "";
     boolean creates;
+    boolean toldOnce;
     boolean ticket;
     @Nullable UnaryOperator<Object> redaction;
     Action action = exchange -> Answer.none();
@@ -147,6 +148,12 @@ final class Route {
     /** An {@code Idempotency-Key} is heeded. */
     Route creates() {
         creates = true;
+        return this;
+    }
+
+    /** Its answer is a secret and nothing else: an {@code Idempotency-Key} is refused. */
+    Route toldOnce() {
+        toldOnce = true;
         return this;
     }
 

@@ -10,10 +10,13 @@ import org.jspecify.annotations.Nullable;
 
 /** Finds the route of a path by exact segments; a literal comes before a parameter. */
 final class Router {
+    /** Characters of a signed link, which must fit into the first line of a request. */
+    static final int MAX_TOKEN = 6000;
+
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,127}");
     private static final Pattern OBJECT = Pattern.compile("[a-z]{2}[a-z0-9]{20}");
     private static final Pattern KEY = Pattern.compile("[0-9a-f]{8}");
-    private static final Pattern TOKEN = Pattern.compile("[A-Za-z0-9_.-]{1,6000}");
+    private static final Pattern TOKEN = Pattern.compile("[A-Za-z0-9_.-]{1," + MAX_TOKEN + "}");
 
     private final Node root = new Node();
 

@@ -3,9 +3,11 @@ package dev.caisson.server;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.v1.InfoJson;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.eclipse.jetty.websocket.server.ServerWebSocketContainer;
 
 /** The table of all routes: the one place that server, OpenAPI document and tests go by. */
@@ -53,27 +55,63 @@ final class Routes {
                 Route.get("/metrics")
                         .scope("metrics:read")
                         .givesText("text/plain")
-                        .doc("Counts and times for Prometheus.")
-                        .does(x ->
-                                new Answer.Text(
-                                        200,
-                                        "text/plain; version=0.0.4; charset=utf-8",
-                                        deps.metrics().text(),
-                                        Map.of())));
+                        .doc("Counts and times of the server, for those who run the service.")
+                        .does(x -> metrics(deps, x)));
+        routes.addAll(templates(deps));
+        for (String noun : List.of("secrets", "audit")) {
+            routes.add(missing(noun, Route.get("/v1/" + noun)));
+            routes.add(missing(noun, Route.post("/v1/" + noun)));
+            routes.add(missing(noun, Route.get("/v1/" + noun + "/{id}")));
+            routes.addAll(changes(noun, "/v1/" + noun + "/{id}"));
+        }
+        return routes;
+    }
+
+    /** Those of this host; making others comes later. */
+    private static List<Route> templates(Deps deps) {
+        List<Route> routes = new ArrayList<>();
         routes.add(
                 Route.get("/v1/templates")
+                        .scope("templates:read")
                         .gives(200, Route.Kind.ITEMS, String.class)
                         .doc("Names of the root file systems that sandboxes can have.")
                         .does(x ->
                                 Answer.ok(
                                         new Forms.Items<>(
                                                 deps.control().info(x.caller()).templates()))));
-        for (String noun : List.of("secrets", "audit")) {
-            routes.add(missing(noun, Route.get("/v1/" + noun)));
-            routes.add(missing(noun, Route.post("/v1/" + noun)));
-            routes.add(missing(noun, Route.get("/v1/" + noun + "/{id}")));
-        }
+        routes.add(
+                Route.get("/v1/templates/{template}")
+                        .scope("templates:read")
+                        .gives(200, Forms.TemplateJson.class)
+                        .doc("A root file system that sandboxes can have.")
+                        .does(x -> Answer.ok(template(deps, x))));
+        routes.add(missing("templates of its own", Route.post("/v1/templates")));
+        routes.addAll(changes("templates of its own", "/v1/templates/{template}"));
         return routes;
+    }
+
+    private static Forms.TemplateJson template(Deps deps, Exchange x) {
+        String name = x.parameter("template");
+        List<String> known = deps.control().info(x.caller()).templates();
+        if (!known.contains(name)) {
+            throw Refusal.notFound("There is no template '" + name + "'.")
+                    .withRemedy("Use one of those that are there.")
+                    .withDetail("allowed", String.join(", ", known));
+        }
+        return new Forms.TemplateJson(name);
+    }
+
+    private static Answer metrics(Deps deps, Exchange x) throws IOException {
+        deps.control().requireService(x.caller());
+        return new Answer.Text(
+                200, "text/plain; version=0.0.4; charset=utf-8", deps.metrics().text(), Map.of());
+    }
+
+    private static List<Route> changes(String noun, String path) {
+        return List.of(
+                missing(noun, Route.put(path)),
+                missing(noun, Route.patch(path)),
+                missing(noun, Route.delete(path)));
     }
 
     private static Answer ready(Deps deps) {
@@ -89,7 +127,7 @@ final class Routes {
 
     private static Route missing(String noun, Route route) {
         route.bodyOptional = true;
-        if (route.method.equals("POST")) {
+        if (Set.of("POST", "PUT", "PATCH").contains(route.method)) {
             route.takesBytes();
         }
         return route.gives(501, Route.Kind.JSON, Forms.ErrorBody.class)

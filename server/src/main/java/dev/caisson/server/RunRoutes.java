@@ -83,8 +83,8 @@ final class RunRoutes {
         String replay = x.replay();
         RunJson run =
                 replay == null ? runs.start(x.caller(), request) : runs.find(x.caller(), replay);
-        x.started(run, () -> {}); // durable when it was begun
         x.response.getHeaders().put("Location", "/v1/runs/" + run.id());
+        x.started(run, () -> {}); // durable when it was begun
         return switch (mode) {
             case "stream" -> follow(x, run.id());
             case "detach" -> Answer.of(202, run);

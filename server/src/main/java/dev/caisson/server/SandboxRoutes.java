@@ -95,6 +95,7 @@ final class SandboxRoutes {
                                 "follow",
                                 "true: goes on until the sandbox ends, which an exit of no exec"
                                         + " tells.")
+                        .query("after", ExecRoutes.AFTER)
                         .doc("Output that is kept of all its commands, in order of time.")
                         .does(this::logs));
     }
@@ -196,7 +197,12 @@ final class SandboxRoutes {
     }
 
     private Answer create(Exchange x) throws IOException {
-        SandboxService.Made made = sandboxes.create(x.caller(), x.json(SandboxRequest.class));
+        String replay = x.replay();
+        SandboxRequest request = x.json(SandboxRequest.class);
+        SandboxService.Made made =
+                replay == null
+                        ? sandboxes.create(x.caller(), request)
+                        : new SandboxService.Made(sandboxes.find(x.caller(), replay), false);
         x.response.getHeaders().put("Location", "/v1/sandboxes/" + made.sandbox().id());
         return Answer.versioned(
                 made.existed() ? 200 : 201, made.sandbox(), made.sandbox().version());
@@ -230,6 +236,7 @@ final class SandboxRoutes {
 
     private Answer logs(Exchange x) throws IOException {
         boolean follow = x.query.flag("follow");
+        String after = ExecRoutes.after(x);
         return streams.stream(
                 x,
                 false,
@@ -239,6 +246,7 @@ final class SandboxRoutes {
                                         x.caller(),
                                         id(x),
                                         follow,
+                                        after,
                                         item -> stream.send(item.id(), item)));
     }
 }

@@ -26,12 +26,12 @@ abstract class Socket {
     static final int NORMAL = 1000;
     static final int POLICY = 1008;
     static final int FAILED = 1011;
-    private static final long PING_SECONDS = 20;
     private static final int SILENT_PINGS = 2;
-    private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** So many looks at the caller's key, one each second, before the client is pinged. */
+    private static final int LOOKS_PER_PING = 20;
 
     private final Setup setup;
-    private long lastLook = System.nanoTime(); // of the reading thread
     private final BlockingQueue<Frame> frames = new ArrayBlockingQueue<>(2);
     private volatile @Nullable Session session;
     private volatile boolean closed;
@@ -147,9 +147,7 @@ abstract class Socket {
     private void runInbound() {
         try {
             while (!closed) {
-                Frame frame = frames.take();
-                look();
-                inbound(frame);
+                inbound(frames.take());
                 session().demand();
             }
         } catch (IOException | RuntimeException e) {
@@ -161,28 +159,26 @@ abstract class Socket {
         }
     }
 
-    private void look() {
-        long now = System.nanoTime();
-        if (now - lastLook > LOOK_NANOS) {
-            lastLook = now;
-            setup.still().run();
-        }
-    }
-
+    /** Looks each second whether the caller may still: one who sends nothing reads on as well. */
     private void runPings() {
         try {
-            while (!closed) {
-                TimeUnit.SECONDS.sleep(PING_SECONDS);
+            for (int looks = 1; !closed; looks++) {
+                TimeUnit.SECONDS.sleep(1);
+                setup.still().run();
+                if (looks % LOOKS_PER_PING != 0) {
+                    continue;
+                }
                 if (unanswered.getAndIncrement() >= SILENT_PINGS) {
                     session().disconnect();
                     end();
                     return;
                 }
-                setup.still().run();
                 session().sendPing(ByteBuffer.allocate(0), Callback.NOOP);
             }
-        } catch (CaissonException e) {
-            close(POLICY, told(e));
+        } catch (RuntimeException e) {
+            if (!closed) {
+                close(POLICY, told(e));
+            }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

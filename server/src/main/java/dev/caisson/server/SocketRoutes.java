@@ -45,11 +45,13 @@ final class SocketRoutes {
                 Route.post("/v1/execs/{exec}/tickets")
                         .scope("execs:write")
                         .gives(201, LinkJson.class)
+                        .toldOnce()
                         .doc("A one-time 30-second ticket for the terminal.")
                         .does(this::terminalTicket),
                 Route.post("/v1/sandboxes/{sandbox}/ports/{port}/tickets")
                         .scope("ports:write")
                         .gives(201, LinkJson.class)
+                        .toldOnce()
                         .doc("A one-time 30-second ticket for raw TCP to a port.")
                         .does(this::tcpTicket));
     }

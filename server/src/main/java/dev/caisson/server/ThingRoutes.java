@@ -39,16 +39,19 @@ final class ThingRoutes {
         return Route.get("/v1/" + noun)
                 .scope(noun + ":read")
                 .gives(200, Route.Kind.PAGE, type)
-                .query("state", "Only these, with commas between.")
-                .query("label.*", "Only with this label.")
                 .query("name", "Of exactly that name.")
                 .pages()
                 .doc("All " + noun + ", newest first.");
     }
 
+    /** Of what has labels. */
+    private static Route labelled(String noun, Class<?> type) {
+        return list(noun, type).query("label.*", "Only with this label.");
+    }
+
     private List<Route> snapshots() {
         return List.of(
-                list("snapshots", SnapshotJson.class)
+                labelled("snapshots", SnapshotJson.class)
                         .does(x ->
                                 Answer.ok(control.snapshots().list(x.caller(), x.query.listing()))),
                 Route.get("/v1/snapshots/{snapshot}")
@@ -71,7 +74,7 @@ final class ThingRoutes {
 
     private List<Route> volumes() {
         return List.of(
-                list("volumes", VolumeJson.class)
+                labelled("volumes", VolumeJson.class)
                         .does(x ->
                                 Answer.ok(control.volumes().list(x.caller(), x.query.listing()))),
                 Route.post("/v1/volumes")
@@ -123,7 +126,7 @@ final class ThingRoutes {
                         .scope("pools:write")
                         .takes(Forms.PoolPatch.class)
                         .gives(200, PoolJson.class)
-                        .doc("Another size.")
+                        .doc("Another size; heeds If-Match.")
                         .does(x -> pool(200, resizePool(x))),
                 Route.delete("/v1/pools/{pool}")
                         .scope("pools:write")
@@ -145,7 +148,7 @@ final class ThingRoutes {
 
     private PoolJson resizePool(Exchange x) throws IOException {
         int size = x.json(Forms.PoolPatch.class).size();
-        return control.pools().resize(x.caller(), x.parameter("pool"), size);
+        return control.pools().resize(x.caller(), x.parameter("pool"), size, x.ifMatch());
     }
 
     private List<Route> policies() {

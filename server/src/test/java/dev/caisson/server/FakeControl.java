@@ -138,6 +138,7 @@ final class FakeControl {
                 requireStill((Caller) arguments[0]);
                 yield null;
             }
+            case "requireService" -> null;
             case "require" -> {
                 require((Caller) arguments[0], (String) arguments[1]);
                 yield null;

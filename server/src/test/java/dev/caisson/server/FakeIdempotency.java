@@ -5,14 +5,19 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.control.Caller;
 import dev.caisson.control.Idempotency;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** Answers in memory. */
 final class FakeIdempotency implements Idempotency {
     private final Map<String, Entry> entries = new HashMap<>();
+
+    /** Keys of answers that could not be kept. */
+    final List<String> left = new CopyOnWriteArrayList<>();
 
     /** Sees each answer before it is kept. */
     volatile Consumer<Answer> before = answer -> {};
@@ -52,6 +57,23 @@ final class FakeIdempotency implements Idempotency {
     @Override
     public synchronized void abandon(Caller caller, String route, String key) {
         entries.remove(key(caller, route, key));
+    }
+
+    @Override
+    public void leave(Caller caller, String route, String key) {
+        left.add(key);
+    }
+
+    @Override
+    public <T, X extends Exception> T during(
+            Caller caller, String route, String key, ScopedValue.CallableOp<T, X> work) throws X {
+        return work.call();
+    }
+
+    /** As if the answer to a request had been lost, and only what it made were known. */
+    synchronized void lose(String key, String made) {
+        entries.replaceAll((name, entry) ->
+                name.endsWith(" " + key) ? new Entry(entry.hash(), Answer.ofMade(made)) : entry);
     }
 
     synchronized Optional<Answer> kept(String key) {

@@ -41,6 +41,7 @@ class OpenApiTest {
                 .replace("{webhook}", "wh" + "0".repeat(20))
                 .replace("{key}", "0123abcd")
                 .replace("{port}", "1")
+                .replace("{template}", "sample")
                 .replace("{path...}", "a/b")
                 .replaceAll("\\{[a-z]+}", "sb" + "0".repeat(20));
     }

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
 import java.io.ByteArrayOutputStream;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -100,6 +102,22 @@ class SocketTest {
         assertThat(heard.closed.get(10, TimeUnit.SECONDS)).isEqualTo(1000);
         assertThat(heard.texts.getFirst()).contains("\"started\"");
         assertThat(heard.texts.getLast()).contains("\"exit\"");
+    }
+
+    @Test
+    void aRevokedKeyReadsOnForTwoSecondsAtMostThoughItSendsNothing() throws Exception {
+        String id = start("cat");
+        Heard heard = new Heard();
+        open(url("/v1/execs/" + id + "/terminal"), heard, true);
+        await().until(() -> !heard.texts.isEmpty());
+        SERVER.control.failures.put(
+                "Control.requireStill",
+                CaissonException.of(ErrorCode.UNAUTHENTICATED, "It was revoked."));
+        try {
+            assertThat(heard.closed.get(2, TimeUnit.SECONDS)).isEqualTo(1008);
+        } finally {
+            SERVER.control.failures.clear();
+        }
     }
 
     @Test

@@ -40,11 +40,7 @@ final class Events {
     }
 
     List<EventJson> list(
-            String tenant,
-            long after,
-            int limit,
-            @Nullable String sandbox,
-            @Nullable String typePrefix) {
+            String tenant, long after, int limit, @Nullable String sandbox, @Nullable String type) {
         StringBuilder sql =
                 new StringBuilder("SELECT body FROM event WHERE tenant = ? AND seq > ?");
         List<Object> values = new ArrayList<>(List.of(tenant, after));
@@ -52,10 +48,10 @@ final class Events {
             sql.append(" AND sandbox = ?");
             values.add(sandbox);
         }
-        if (typePrefix != null && !typePrefix.isEmpty()) {
-            sql.append(" AND type >= ? AND type < ?");
-            values.add(typePrefix);
-            values.add(typePrefix + LAST_CHARACTER);
+        if (type != null && !type.isEmpty()) {
+            String noun = type.endsWith(".") ? type : type + ".";
+            sql.append(" AND (type = ? OR (type >= ? AND type < ?))");
+            values.addAll(List.of(type, noun, noun + LAST_CHARACTER));
         }
         sql.append(" ORDER BY seq LIMIT ?");
         values.add(limit);

@@ -5,9 +5,7 @@ import java.net.URI;
 import java.net.URISyntaxException;
 import org.postgresql.ds.PGSimpleDataSource;
 
-/**
- * Turns {@code postgresql://user:password@host:port/database?parameters} into the driver's form.
- */
+/** Turns {@code postgresql://user@host:port/database?parameters} into the driver's form. */
 final class PostgresUrl {
     private static final int CONNECT_SECONDS = 5;
 
@@ -50,11 +48,7 @@ final class PostgresUrl {
                 separator = '&';
             }
             if (at >= 0) {
-                String[] user = authority.substring(0, at).split(":", 2);
-                jdbc.append(separator).append("user=").append(user[0]);
-                if (user.length > 1) {
-                    jdbc.append("&password=").append(user[1]);
-                }
+                jdbc.append(separator).append("user=").append(authority, 0, at);
             }
             return jdbc.toString();
         } catch (URISyntaxException e) {

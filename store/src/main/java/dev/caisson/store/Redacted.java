@@ -9,6 +9,11 @@ final class Redacted {
 
     private Redacted() {}
 
+    /** Whether there is a secret in it. */
+    static boolean hides(String url) {
+        return !url(url).equals(url);
+    }
+
     static String url(String url) {
         String user = USER.matcher(url).replaceAll("//$1:***@");
         return PARAMETER.matcher(user).replaceAll("$1***");

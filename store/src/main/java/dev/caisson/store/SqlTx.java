@@ -148,12 +148,8 @@ final class SqlTx implements Store.Tx, AutoCloseable {
 
     @Override
     public List<EventJson> events(
-            String tenant,
-            long after,
-            int limit,
-            @Nullable String sandbox,
-            @Nullable String typePrefix) {
-        return read(s -> events.list(tenant, after, limit, sandbox, typePrefix));
+            String tenant, long after, int limit, @Nullable String sandbox, @Nullable String type) {
+        return read(s -> events.list(tenant, after, limit, sandbox, type));
     }
 
     @Override

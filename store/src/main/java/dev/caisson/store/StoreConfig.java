@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
  * @param url {@code sqlite:/path/of/file.db}, {@code postgresql://user@host:port/database} or
  *     {@code jdbc:postgresql:…} with the driver's parameters
  * @param node the name of this server, one at a time
- * @param password of the database's user; null: in the URL, in the driver's password file, or none
+ * @param password of the database's user, which is never in the URL; null: in the driver's password
+ *     file, or none
  * @param readers at most that many reads at once, 1 to 64
  * @param queue works that may wait to be written before more are refused
  * @param patience how long a lost database or a lock of another process is waited for
@@ -24,8 +25,14 @@ public record StoreConfig(
         Duration patience) {
     private static final int MAX_READERS = 64;
 
-    /** Checks the numbers. */
+    /** Checks the numbers, and that the URL, which is shown, holds no password. */
     public StoreConfig {
+        if (Redacted.hides(url)) {
+            throw CaissonException.invalid(
+                            "url", "The URL of the store holds a password: " + Redacted.url(url))
+                    .withRemedy(
+                            "Leave it out, and name a file that holds it in store.passwordFile.");
+        }
         if (node.isBlank()) {
             throw CaissonException.invalid("node", "The node of a store needs a name.");
         }

@@ -62,14 +62,24 @@ abstract class EventAndUsageContract extends StoreContract {
         assertThat(seqs(0, 100, null, "sandbox.")).containsExactly(1L, 4L);
         assertThat(seqs(0, 100, "sb2", "sandbox.")).containsExactly(4L);
         assertThat(seqs(0, 100, null, "exec.started")).containsExactly(3L);
+        assertThat(seqs(0, 100, null, "sandbox")).containsExactly(1L, 4L);
+        assertThat(seqs(0, 100, null, "exec.start")).isEmpty();
+    }
+
+    @Test
+    void aPageOfATypeIsFullThoughOtherTypesComeBetween() {
+        for (int i = 0; i < 5; i++) {
+            append(Things.event("t1", "execs.odd"));
+        }
+        append(Things.event("t1", "exec.started"));
+
+        assertThat(seqs(0, 2, null, "exec")).containsExactly(6L);
     }
 
     private List<Long> seqs(
-            long after, int limit, @Nullable String sandbox, @Nullable String typePrefix) {
+            long after, int limit, @Nullable String sandbox, @Nullable String type) {
         return store.read(tx ->
-                tx.events("t1", after, limit, sandbox, typePrefix).stream()
-                        .map(EventJson::seq)
-                        .toList());
+                tx.events("t1", after, limit, sandbox, type).stream().map(EventJson::seq).toList());
     }
 
     @Test

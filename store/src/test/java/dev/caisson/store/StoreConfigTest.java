@@ -14,7 +14,7 @@ class StoreConfigTest {
     @ParameterizedTest
     @CsvSource({
         "postgresql://me@host/db, jdbc:postgresql://host/db?user=me",
-        "postgresql://me:a%40b@host:1/db, jdbc:postgresql://host:1/db?user=me&password=a%40b",
+        "postgresql://me%40b@host:1/db, jdbc:postgresql://host:1/db?user=me%40b",
         "postgres://host/db?ssl=true, jdbc:postgresql://host/db?ssl=true",
         "postgresql://me@host/db?ssl=true, jdbc:postgresql://host/db?ssl=true&user=me",
         "postgresql:///db, jdbc:postgresql:///db",
@@ -29,12 +29,25 @@ class StoreConfigTest {
             strings = {
                 "postgresql://me:s3cret@host/db",
                 "jdbc:postgresql://host/db?user=me&password=s3cret",
-                "jdbc:postgresql://host/db?sslpassword=s3cret&x=1"
+                "jdbc:postgresql://host/db?sslpassword=s3cret&x=1",
+                "postgresql://me@host/db?a=1&PASSWORD=s3cret"
             })
-    void neverPrintsAPassword(String url) {
-        StoreConfig config = StoreConfig.of(url, "n1").withPassword("s3cret");
+    void refusesAPasswordInTheUrlAndDoesNotRepeatIt(String url) {
+        assertThatThrownBy(() -> StoreConfig.of(url, "n1"))
+                .isInstanceOfSatisfying(
+                        CaissonException.class,
+                        e -> {
+                            assertThat(e.code()).isEqualTo(ErrorCode.INVALID);
+                            assertThat(e.message()).doesNotContain("s3cret").contains("***");
+                            assertThat(e.remedy()).contains("store.passwordFile");
+                        });
+    }
 
-        assertThat(config.toString()).doesNotContain("s3cret").contains("***");
+    @Test
+    void neverPrintsAPassword() {
+        StoreConfig config = StoreConfig.of("postgresql://me@host/db", "n1").withPassword("s3cret");
+
+        assertThat(config.toString()).doesNotContain("s3cret").contains("me@host");
     }
 
     @ParameterizedTest

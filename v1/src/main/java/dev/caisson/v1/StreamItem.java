@@ -13,9 +13,9 @@ import org.jspecify.annotations.Nullable;
  * @param text output that is UTF-8
  * @param base64 other output
  * @param offset of the first byte
- * @param bytes missing, of a gap
+ * @param bytes missing, of a gap; absent where whole commands are missing in a log
  * @param fd of a gap
- * @param exec of started
+ * @param exec of started, and of each item of a log that is of a command
  * @param sandbox of started
  * @param run of started and exit
  * @param pid of started
