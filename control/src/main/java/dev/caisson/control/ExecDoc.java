@@ -1,8 +1,12 @@
 package dev.caisson.control;
 
 import com.fasterxml.jackson.annotation.JsonAutoDetect;
+import dev.caisson.api.ByteSize;
+import dev.caisson.api.ExecSpec;
+import dev.caisson.core.Ids;
 import dev.caisson.v1.ErrorJson;
 import dev.caisson.v1.ExecJson;
+import dev.caisson.v1.ExecRequest;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.ResultJson;
 import java.time.Instant;
@@ -45,6 +49,24 @@ final class ExecDoc {
 
     static ExecDoc of(Row row) {
         return Json.read(row.body(), ExecDoc.class);
+    }
+
+    /** One that is to be started in a sandbox. */
+    static ExecDoc fresh(Caller caller, Box box, ExecRequest request, ExecSpec spec, Instant now) {
+        ExecDoc doc = new ExecDoc();
+        doc.id = Ids.next(Ids.Kind.EXEC);
+        doc.tenant = box.tenant;
+        doc.sandbox = box.id;
+        doc.session = box.doc().session;
+        doc.argv = spec.argv();
+        doc.cwd = spec.cwd();
+        doc.user = request.user() == null ? "sandbox" : spec.user().label();
+        doc.pty = spec.pty().isPresent();
+        doc.stdin = spec.stdin();
+        doc.createdAt = now;
+        doc.keyId = caller.keyId();
+        doc.outputLimit = spec.outputLimit().map(ByteSize::bytes).orElse(0L);
+        return doc;
     }
 
     Row row(long version, @Nullable String node, @Nullable Instant due) {

@@ -1,6 +1,5 @@
 package dev.caisson.control;
 
-import dev.caisson.api.ByteSize;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
@@ -106,7 +105,7 @@ final class Execs implements ExecService {
             Caller caller, Box box, ExecRequest request, @Nullable Origin origin, Turns.Turn turn) {
         EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
         ExecSpec spec = ExecSpecs.spec(request, box, policy);
-        ExecDoc doc = document(caller, box, request, spec);
+        ExecDoc doc = ExecDoc.fresh(caller, box, request, spec, now());
         if (origin != null) {
             doc.run = origin.run();
             doc.language = origin.language();
@@ -162,23 +161,6 @@ final class Execs implements ExecService {
 
     private Path folder(String sandbox) {
         return parts.config().data().resolve("output").resolve(sandbox);
-    }
-
-    private ExecDoc document(Caller caller, Box box, ExecRequest request, ExecSpec spec) {
-        ExecDoc doc = new ExecDoc();
-        doc.id = Ids.next(Ids.Kind.EXEC);
-        doc.tenant = box.tenant;
-        doc.sandbox = box.id;
-        doc.session = box.doc().session;
-        doc.argv = spec.argv();
-        doc.cwd = spec.cwd();
-        doc.user = request.user() == null ? "sandbox" : spec.user().label();
-        doc.pty = spec.pty().isPresent();
-        doc.stdin = spec.stdin();
-        doc.createdAt = parts.ledger().now();
-        doc.keyId = caller.keyId();
-        doc.outputLimit = spec.outputLimit().map(ByteSize::bytes).orElse(0L);
-        return doc;
     }
 
     private void launch(Caller caller, RunningExec exec, ExecSpec spec, ExecRequest request) {

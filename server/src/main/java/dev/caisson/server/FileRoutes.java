@@ -1,5 +1,6 @@
 package dev.caisson.server;
 
+import dev.caisson.api.CaissonException;
 import dev.caisson.control.FileService;
 import dev.caisson.v1.WatchJson;
 import java.io.IOException;
