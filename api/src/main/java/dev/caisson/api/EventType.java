@@ -84,6 +84,7 @@ public enum EventType {
     QUOTA_EXCEEDED("quota.exceeded"),
     /** A port of a sandbox is served. */
     PORT_OPENED("port.opened"),
+    /** It is not served any more. */
     PORT_CLOSED("port.closed"),
     /** The result of a run was deleted after its time. */
     RUN_EXPIRED("run.expired"),

@@ -25,7 +25,7 @@ public final class ApprovalsClient {
         return http.read(Call.get("v1", "approvals", id), ApprovalJson.class);
     }
 
-    /** Answers; the key that asked cannot, nor one that it has made or rotated. */
+    /** Answers; the key that asked cannot, nor one that it, or such a one, has made. */
     public ApprovalJson decide(String id, DecisionRequest decision) {
         return http.read(
                 Call.post("v1", "approvals", id, "decide").json(decision), ApprovalJson.class);

@@ -119,10 +119,18 @@ public final class SandboxesClient {
     public void logs(String id, boolean follow, ItemListener listener) {
         new Follow<>(
                         http,
-                        after -> Call.get("v1", "sandboxes", id, "logs").query("follow", follow),
+                        after ->
+                                Call.get("v1", "sandboxes", id, "logs")
+                                        .query("follow", follow)
+                                        .query("after", after),
                         StreamItem.class,
-                        item -> null,
+                        StreamItem::id,
                         follow ? Follow.End.LAST_ITEM : Follow.End.ANYHOW)
-                .run(new LogItems(listener)::take, () -> {});
+                .run(
+                        item -> {
+                            listener.item(item);
+                            return follow && item.type().equals("exit") && item.exec() == null;
+                        },
+                        () -> {});
     }
 }

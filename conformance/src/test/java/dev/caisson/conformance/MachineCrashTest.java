@@ -280,6 +280,8 @@ class MachineCrashTest {
             try {
                 service.startServer();
             } catch (AssertionError e) {
+                // Nothing else may keep it from starting.
+                assertThat(e.getMessage()).containsAnyOf("SQLITE", "database", "store");
                 return Map.of("the store", String.valueOf(e.getMessage()));
             }
             Api api = service.api(key);

@@ -34,39 +34,30 @@ class TiersTest extends ServiceFixture {
     @Test
     void aTierThatIsNotHereNamesTheOneThatIs() {
         JsonNode before = api.get("/v1/policies/default").ok();
+        try {
+            allow(List.of("container", "microvm"), before);
+            JsonNode error =
+                    refused(
+                            api.post("/v1/sandboxes", Map.of("tier", "microvm")),
+                            "tier_unavailable");
+            assertThat(error.path("message").asString()).contains("microvm");
+            assertThat(error.path("remedy").asString()).contains("container");
+            assertThat(error.path("details").path("available").asString()).isEqualTo("container");
+            api.sandbox(Map.of("tier", "container")); // control
+            allow(List.of("microvm"), before);
+            JsonNode none = refused(api.post("/v1/sandboxes", Map.of()), "tier_unavailable");
+            assertThat(none.path("remedy").asString()).contains("container");
+        } finally {
+            allow(before.path("tiers"), before);
+        }
+    }
+
+    private static void allow(Object tiers, JsonNode before) {
         api.put(
                         "/v1/policies/default",
                         Map.of(
                                 "tiers",
-                                List.of("container", "microvm"),
-                                "templates",
-                                before.path("templates"),
-                                "allowDegraded",
-                                true))
-                .ok();
-        JsonNode error =
-                refused(api.post("/v1/sandboxes", Map.of("tier", "microvm")), "tier_unavailable");
-        assertThat(error.path("message").asString()).contains("microvm");
-        assertThat(error.path("remedy").asString()).contains("container");
-        assertThat(error.path("details").path("available").asString()).isEqualTo("container");
-        api.sandbox(Map.of("tier", "container")); // control
-        api.put(
-                        "/v1/policies/default",
-                        Map.of(
-                                "tiers",
-                                List.of("microvm"),
-                                "templates",
-                                before.path("templates"),
-                                "allowDegraded",
-                                true))
-                .ok();
-        JsonNode none = refused(api.post("/v1/sandboxes", Map.of()), "tier_unavailable");
-        assertThat(none.path("remedy").asString()).contains("container");
-        api.put(
-                        "/v1/policies/default",
-                        Map.of(
-                                "tiers",
-                                before.path("tiers"),
+                                tiers,
                                 "templates",
                                 before.path("templates"),
                                 "allowDegraded",

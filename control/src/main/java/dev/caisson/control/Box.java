@@ -24,6 +24,10 @@ final class Box {
     final String tenant;
     final ReentrantLock lock = new ReentrantLock();
     final ConcurrentHashMap<String, RunningExec> execs = new ConcurrentHashMap<>();
+
+    /** Its commands, for those who follow them all. */
+    final Begun begun = new Begun();
+
     final CompletableFuture<SandboxDoc> over = new CompletableFuture<>();
 
     private volatile Written written; // replaced under the lock

@@ -52,7 +52,7 @@ final class ExecDoc {
     }
 
     /** One that is to be started in a sandbox. */
-    static ExecDoc fresh(Caller caller, Box box, ExecRequest request, ExecSpec spec, Instant now) {
+    static ExecDoc fresh(Caller caller, Box box, ExecRequest request, ExecSpec spec) {
         ExecDoc doc = new ExecDoc();
         doc.id = Ids.next(Ids.Kind.EXEC);
         doc.tenant = box.tenant;
@@ -63,7 +63,6 @@ final class ExecDoc {
         doc.user = request.user() == null ? "sandbox" : spec.user().label();
         doc.pty = spec.pty().isPresent();
         doc.stdin = spec.stdin();
-        doc.createdAt = now;
         doc.keyId = caller.keyId();
         doc.outputLimit = spec.outputLimit().map(ByteSize::bytes).orElse(0L);
         return doc;

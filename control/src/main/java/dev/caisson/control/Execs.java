@@ -105,14 +105,20 @@ final class Execs implements ExecService {
             Caller caller, Box box, ExecRequest request, @Nullable Origin origin, Turns.Turn turn) {
         EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
         ExecSpec spec = ExecSpecs.spec(request, box, policy);
-        ExecDoc doc = ExecDoc.fresh(caller, box, request, spec, now());
+        ExecDoc doc = ExecDoc.fresh(caller, box, request, spec);
         if (origin != null) {
             doc.run = origin.run();
             doc.language = origin.language();
         }
         RunningExec exec = new RunningExec(parts, box, doc, log(doc), places.take(caller.tenant()));
         exec.turn(turn);
-        adopt(exec);
+        box.begun.add(
+                doc.id,
+                now(),
+                created -> {
+                    doc.createdAt = created;
+                    known(exec);
+                });
         Room held = Room.detached();
         held.owner(doc.tenant);
         exec.end().whenComplete((last, failure) -> held.close());
@@ -555,8 +561,13 @@ final class Execs implements ExecService {
     }
 
     /** Takes up an exec that an earlier server started. */
-    @SuppressWarnings("FutureReturnValueIgnored") // whatever the end was
     void adopt(RunningExec exec) {
+        known(exec);
+        exec.box().begun.adopt(exec.id, exec.doc().createdAt);
+    }
+
+    @SuppressWarnings("FutureReturnValueIgnored") // whatever the end was
+    private void known(RunningExec exec) {
         running.put(exec.id, exec);
         exec.box().execs.put(exec.id, exec);
         exec.end().whenComplete((last, failure) -> running.remove(exec.id, exec));

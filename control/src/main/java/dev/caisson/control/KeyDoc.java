@@ -109,18 +109,31 @@ record KeyDoc(
         return (present || (before && overlaps(now))) && valid(now);
     }
 
+    /** When the secret of that mark ends, if it is right; null: never. */
+    @Nullable Instant end(String mark) {
+        return end(Credentials.same(mark(hash), mark));
+    }
+
+    private @Nullable Instant end(boolean present) {
+        boolean first =
+                !present
+                        && previousUntil != null
+                        && (expiresAt == null || previousUntil.isBefore(expiresAt));
+        return first ? previousUntil : expiresAt;
+    }
+
+    /** Whether the secret of that mark was followed by another one. */
+    boolean isFormer(String mark) {
+        return !Credentials.same(mark(hash), mark);
+    }
+
     private boolean overlaps(Instant now) {
         return previousUntil != null && now.isBefore(previousUntil);
     }
 
     /** What the holder of the secret of that hash has presented. */
     Proof proof(String presented) {
-        Instant until = expiresAt;
-        boolean before = !Credentials.same(hash, presented);
-        if (before && previousUntil != null && (until == null || previousUntil.isBefore(until))) {
-            until = previousUntil;
-        }
-        return new Proof(mark(presented), until);
+        return new Proof(mark(presented), end(Credentials.same(hash, presented)));
     }
 
     /** Says which secret it was, and not what. */

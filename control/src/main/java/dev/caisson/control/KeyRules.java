@@ -7,6 +7,7 @@ import dev.caisson.v1.KeyRequest;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** Who may make which key: none that can do more than its maker. */
@@ -122,11 +123,17 @@ final class KeyRules {
         return askedMillis == null ? own : now.plusMillis(askedMillis);
     }
 
-    /** Refuses another secret of a key that lasts longer than the one that asks; itself it may. */
+    /**
+     * Refuses another secret of a key that lasts longer than the secret that asks. A key may give
+     * itself another one, but not with a secret that ends because there is a newer one already.
+     */
     static void mayOutlive(
             Store.Tx tx, Caller caller, String id, @Nullable Instant end, Instant now) {
         Instant own = ownEnd(tx, caller, now);
-        if (own != null && !id.equals(caller.keyId()) && (end == null || end.isAfter(own))) {
+        boolean itself =
+                id.equals(caller.keyId())
+                        && own(tx, caller).filter(doc -> doc.isFormer(mark(caller))).isEmpty();
+        if (own != null && !itself && (end == null || end.isAfter(own))) {
             throw CaissonException.of(
                             ErrorCode.POLICY_DENIED,
                             "The key " + id + " lasts longer than the key that asks.")
@@ -137,19 +144,24 @@ final class KeyRules {
         }
     }
 
-    /** As its row says now: a key that was revoked elsewhere a moment ago gives nothing. */
+    /** As its row says now: a secret that was revoked elsewhere a moment ago gives nothing. */
     private static @Nullable Instant ownEnd(Store.Tx tx, Caller caller, Instant now) {
-        KeyDoc own =
-                tx.find(Kind.KEY, caller.keyId())
-                        .map(row -> Json.read(row.body(), KeyDoc.class))
-                        .orElse(null);
+        KeyDoc own = own(tx, caller).orElse(null);
         if (own == null) {
-            return null;
+            return null; // a person with a token
         }
-        if (!own.valid(now)) {
+        if (!own.honours(mark(caller), now)) {
             throw Credentials.refused();
         }
-        return own.expiresAt();
+        return own.end(mark(caller));
+    }
+
+    private static String mark(Caller caller) {
+        return caller.proof().mark();
+    }
+
+    private static Optional<KeyDoc> own(Store.Tx tx, Caller caller) {
+        return tx.find(Kind.KEY, caller.keyId()).map(row -> Json.read(row.body(), KeyDoc.class));
     }
 
     /** The service must stay in somebody's hands. */

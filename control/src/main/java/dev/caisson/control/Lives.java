@@ -432,6 +432,7 @@ final class Lives {
     /** Their own ends come first, all within that time. */
     static void endExecs(Box box, EndReason reason) {
         long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(EXECS_END_MILLIS);
+        box.execs.values().forEach(RunningExec::hurry);
         box.execs
                 .values()
                 .forEach(exec ->

@@ -13,7 +13,10 @@ import org.jspecify.annotations.Nullable;
  * _EXEC-PLACE} for each of those. Used by one thread at a time.
  */
 final class LogPlace {
-    private static final int MAX_LENGTH = 16 << 10;
+    /** Of an id, which comes back in the head of a request. */
+    private static final int MAX_LENGTH = 12 << 10;
+
+    private static final int MAX_OPEN = 200;
 
     private long newest;
     private String newestId = "";
@@ -88,9 +91,10 @@ final class LogPlace {
         open.remove(exec);
     }
 
+    /** Of more than can be named a client begins anew. */
     @Override
     public String toString() {
-        if (newestId.isEmpty()) {
+        if (newestId.isEmpty() || open.size() > MAX_OPEN) {
             return "0";
         }
         StringBuilder text = new StringBuilder().append(newest).append('-').append(newestId);

@@ -5,6 +5,7 @@ import dev.caisson.v1.StreamItem;
 import java.io.IOException;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -18,6 +19,11 @@ import org.jspecify.annotations.Nullable;
 final class Logs implements LogService {
     /** Older ones than these are a gap. */
     static final int MAX_EXECS = 1000;
+
+    private static final int ROWS_AT_ONCE = 100;
+
+    private static final Comparator<Begun.Exec> ORDER =
+            Comparator.comparing(Begun.Exec::created).thenComparing(Begun.Exec::id);
 
     private static final long LOOK_MILLIS = 250;
     private static final int KEEPALIVES = 60;
@@ -44,43 +50,38 @@ final class Logs implements LogService {
         if (parts.boxes().of(id).isEmpty() && !SandboxDoc.of(row).over()) {
             parts.boxes().living(caller, id); // says where it is
         }
-        Turns turns = new Turns(LogPlace.of(after), follower);
+        Telling telling = new Telling(after, follower);
         if (follow) {
-            follow(caller, id, turns);
+            follow(caller, id, telling);
             return;
         }
-        for (Exec exec : fresh(caller, id, turns, Set.of())) {
-            String from = turns.begin(exec);
-            execs.kept(caller, exec.id(), from, item -> turns.accept(exec.id(), item));
+        for (Begun.Exec exec : stored(caller, id, telling)) {
+            String from = telling.begin(exec);
+            execs.kept(caller, exec.id(), from, item -> telling.accept(exec.id(), item));
         }
     }
 
-    /** An exec, by the order in which they are told. */
-    private record Exec(Instant created, String id) {}
-
     /** Items of several execs, one at a time; the first failure ends all. */
-    private final class Turns {
+    private final class Telling {
         private final ReentrantLock lock = new ReentrantLock();
         private final Follower follower;
+        private final LogPlace start; // where the client was when it came
         private final LogPlace place; // guarded by lock
         private volatile @Nullable IOException failure;
 
-        Turns(LogPlace place, Follower follower) {
-            this.place = place;
+        Telling(@Nullable String after, Follower follower) {
+            this.start = LogPlace.of(after);
+            this.place = LogPlace.of(after);
             this.follower = follower;
         }
 
-        boolean past(Exec exec) {
-            lock.lock();
-            try {
-                return place.past(exec.created().toEpochMilli(), exec.id());
-            } finally {
-                lock.unlock();
-            }
+        /** Whether the client had all of an exec when it came. */
+        boolean past(Begun.Exec exec) {
+            return start.past(exec.created().toEpochMilli(), exec.id());
         }
 
         /** Where to go on in an exec; null: from its start. */
-        @Nullable String begin(Exec exec) {
+        @Nullable String begin(Begun.Exec exec) {
             lock.lock();
             try {
                 place.begin(exec.created().toEpochMilli(), exec.id());
@@ -108,6 +109,16 @@ final class Logs implements LogService {
             }
         }
 
+        /** Nothing is to be told of an exec. */
+        void forget(String exec) {
+            lock.lock();
+            try {
+                place.end(exec);
+            } finally {
+                lock.unlock();
+            }
+        }
+
         /** An item that is of no exec. */
         void tell(String type, String sandbox) throws IOException {
             lock.lock();
@@ -127,44 +138,55 @@ final class Logs implements LogService {
         }
     }
 
-    private void follow(Caller caller, String sandbox, Turns turns) throws IOException {
+    private void follow(Caller caller, String sandbox, Telling telling) throws IOException {
+        Box box = parts.boxes().of(sandbox).orElse(null);
+        long seen = box == null ? 0 : box.begun.count();
         Set<String> told = new HashSet<>();
         List<Thread> threads = new ArrayList<>();
         int quiet = 0;
         try {
+            List<Begun.Exec> news = stored(caller, sandbox, telling);
             boolean over = false;
-            while (!over) {
-                over = parts.boxes().of(sandbox).isEmpty();
-                for (Exec exec : fresh(caller, sandbox, turns, told)) {
-                    quiet = 0;
-                    told.add(exec.id());
-                    threads.add(tell(caller, exec.id(), turns.begin(exec), turns));
+            while (true) {
+                for (Begun.Exec exec : news) {
+                    if (told.add(exec.id()) && !telling.past(exec)) {
+                        quiet = 0;
+                        threads.add(tell(caller, exec.id(), telling.begin(exec), telling));
+                    }
                 }
-                turns.check();
+                telling.check();
                 threads.removeIf(thread -> !thread.isAlive());
+                if (over || box == null) {
+                    break;
+                }
                 if (++quiet >= KEEPALIVES) {
                     quiet = 0;
-                    turns.tell("keepalive", sandbox);
+                    telling.tell("keepalive", sandbox);
                 }
                 pause();
+                over = parts.boxes().of(sandbox).isEmpty(); // then what comes now is the last
+                Begun.Since since = box.begun.since(seen);
+                seen = since.count();
+                news = since.complete() ? since.execs() : stored(caller, sandbox, telling);
             }
             for (Thread thread : threads) {
                 join(thread);
             }
-            turns.tell("exit", sandbox);
+            telling.tell("exit", sandbox);
         } finally {
             threads.forEach(Thread::interrupt);
         }
     }
 
-    private Thread tell(Caller caller, String exec, @Nullable String after, Turns turns) {
+    private Thread tell(Caller caller, String exec, @Nullable String after, Telling telling) {
         return Thread.ofVirtual()
                 .name("caisson-log-" + exec)
                 .start(() -> {
                     try {
-                        execs.followOwn(caller, exec, after, item -> turns.accept(exec, item));
+                        execs.followOwn(caller, exec, after, item -> telling.accept(exec, item));
                     } catch (IOException | CaissonException e) {
                         // The client is gone: told by the next turn; or the exec was forgotten.
+                        telling.forget(exec);
                     }
                 });
     }
@@ -199,27 +221,44 @@ final class Logs implements LogService {
     }
 
     /**
-     * Execs that were not told, oldest first; those whose start is on its way to the store as well.
-     * What is older than the newest of them is told as a gap.
+     * Execs that the client has not seen, oldest first; those whose start is on its way to the
+     * store as well. What is older than the newest of them is told as a gap.
      */
-    private List<Exec> fresh(Caller caller, String sandbox, Turns turns, Set<String> told)
+    private List<Begun.Exec> stored(Caller caller, String sandbox, Telling telling)
             throws IOException {
-        Query query = Query.of(caller.tenant()).withParent(sandbox).withPage(null, MAX_EXECS + 1);
         Map<String, Instant> all = new TreeMap<>(execs.runningIn(sandbox));
-        List<Row> rows = parts.ledger().read(tx -> tx.list(Kind.EXEC, query));
-        rows.stream().limit(MAX_EXECS).forEach(row -> all.put(row.id(), row.created()));
-        if (told.isEmpty() && rows.size() > MAX_EXECS && !turns.past(of(rows.getLast()))) {
-            turns.tell("gap", sandbox);
+        int count = 0;
+        Query.Place behind = null;
+        boolean more = true;
+        while (more && count < MAX_EXECS) {
+            // A row may hold all that its exec wrote: few are in memory at a time.
+            int most = Math.min(ROWS_AT_ONCE, MAX_EXECS - count);
+            Query page = Query.of(caller.tenant()).withParent(sandbox).withPage(behind, most);
+            List<Row> rows = parts.ledger().read(tx -> tx.list(Kind.EXEC, page));
+            for (Row row : rows) {
+                all.putIfAbsent(row.id(), row.created());
+                behind = new Query.Place(row.created(), row.id());
+            }
+            count += rows.size();
+            more = rows.size() == most;
+        }
+        if (more && behind != null && isMore(caller, sandbox, telling, behind)) {
+            telling.tell("gap", sandbox);
         }
         return all.entrySet().stream()
-                .map(entry -> new Exec(entry.getValue(), entry.getKey()))
-                .filter(exec -> !told.contains(exec.id()) && !turns.past(exec))
-                .sorted(java.util.Comparator.comparing(Exec::created).thenComparing(Exec::id))
+                .map(entry -> new Begun.Exec(entry.getValue(), entry.getKey()))
+                .filter(exec -> !telling.past(exec))
+                .sorted(ORDER)
                 .toList();
     }
 
-    private static Exec of(Row row) {
-        return new Exec(row.created(), row.id());
+    /** Whether there is something older that the client has not seen. */
+    private boolean isMore(Caller caller, String sandbox, Telling telling, Query.Place behind) {
+        if (telling.past(new Begun.Exec(behind.created(), behind.id()))) {
+            return false;
+        }
+        Query next = Query.of(caller.tenant()).withParent(sandbox).withPage(behind, 1);
+        return !parts.ledger().read(tx -> tx.list(Kind.EXEC, next)).isEmpty();
     }
 
     private static void pause() throws IOException {

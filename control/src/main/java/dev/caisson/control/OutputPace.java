@@ -56,10 +56,12 @@ final class OutputPace {
         return new Bucket(left - bytes, now);
     }
 
-    /** Forgets tenants that have written nothing for long enough to be as new. */
+    /** Forgets tenants that have rested for long enough to be as new. */
     void sweep() {
-        long old = nanos.getAsLong() - (long) (2 * BURST_SECONDS * NANOS);
-        buckets.values().removeIf(bucket -> bucket.bytes() >= 0 && bucket.at() - old < 0);
+        long now = nanos.getAsLong();
+        double most = (double) rate * BURST_SECONDS;
+        buckets.values()
+                .removeIf(bucket -> bucket.bytes() + (now - bucket.at()) / NANOS * rate >= most);
     }
 
     int tenants() {

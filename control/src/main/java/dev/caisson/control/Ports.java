@@ -60,6 +60,7 @@ final class Ports implements PortService {
         Access.require(caller, "ports:write");
         int port = port(request.port());
         Box box = parts.boxes().living(caller, sandbox);
+        uses.requireRoot(caller, box);
         EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
         String access = access(request.access(), policy);
         approve(caller, policy, box, port, access);
@@ -173,8 +174,9 @@ final class Ports implements PortService {
     @Override
     public List<PortJson> list(Caller caller, String sandbox) {
         Access.require(caller, "ports:read");
-        boolean opens = Access.allows(caller, "ports:write");
-        SandboxDoc doc = parts.boxes().living(caller, sandbox).doc();
+        Box box = parts.boxes().living(caller, sandbox);
+        boolean opens = Access.allows(caller, "ports:write") && uses.mayUse(caller, box);
+        SandboxDoc doc = box.doc();
         return doc.ports.entrySet().stream()
                 .map(entry -> form(doc, Integer.parseInt(entry.getKey()), entry.getValue(), opens))
                 .toList();
@@ -212,9 +214,12 @@ final class Ports implements PortService {
         long millis = Objects.requireNonNullElse(request.expiresInMillis(), USUAL_VISIT.toMillis());
         if (millis < 1 || millis > LONGEST_VISIT.toMillis()) {
             throw CaissonException.invalid("expiresInMillis", "A visit lasts up to 24 hours.")
-                    .withDetail("limit", Long.toString(LONGEST_VISIT.toMillis()));
+                    .withDetail("limit", "expiresInMillis")
+                    .withDetail("allowed", Long.toString(LONGEST_VISIT.toMillis()));
         }
-        SandboxDoc doc = parts.boxes().living(caller, sandbox).doc();
+        Box box = parts.boxes().living(caller, sandbox);
+        uses.requireRoot(caller, box);
+        SandboxDoc doc = box.doc();
         if (!doc.ports.containsKey(Integer.toString(port(port)))) {
             throw notOpen(port);
         }

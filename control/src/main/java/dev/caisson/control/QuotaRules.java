@@ -5,7 +5,6 @@ import dev.caisson.v1.Json;
 import dev.caisson.v1.QuotaJson;
 import java.lang.reflect.RecordComponent;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
@@ -60,22 +59,13 @@ final class QuotaRules {
         if (quotas == null) {
             return;
         }
-        Map<String, @Nullable Long> numbers = new LinkedHashMap<>();
-        numbers.put("sandboxes", quotas.sandboxes());
-        numbers.put("createsPerMinute", quotas.createsPerMinute());
-        numbers.put("cpuSecondsPerHour", quotas.cpuSecondsPerHour());
-        numbers.put("memoryBytes", quotas.memoryBytes());
-        numbers.put("diskBytes", quotas.diskBytes());
-        numbers.put("outputBytesPerHour", quotas.outputBytesPerHour());
-        numbers.put("execs", quotas.execs());
-        numbers.put("pids", quotas.pids());
-        numbers.put("cpuMillis", quotas.cpuMillis());
-        numbers.forEach((name, value) -> {
-            if (value != null && value < 0) {
-                throw CaissonException.invalid(
-                        "quotas." + name, "The quota " + name + " is negative.");
-            }
-        });
+        quotas.patch()
+                .forEach((name, value) -> {
+                    if (value != null && value < 0) {
+                        throw CaissonException.invalid(
+                                "quotas." + name, "The quota " + name + " is negative.");
+                    }
+                });
         Integer weight = quotas.weight();
         if (weight != null && (weight < 1 || weight > MAX_WEIGHT)) {
             throw CaissonException.invalid("quotas.weight", "A weight is 1 to 1000.")

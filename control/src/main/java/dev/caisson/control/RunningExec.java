@@ -58,6 +58,7 @@ final class RunningExec implements ExecSink {
     private final ReentrantLock input = new ReentrantLock();
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean outputDenied;
+    private volatile boolean hurries;
     private volatile Turns.@Nullable Turn turn;
 
     /**
@@ -236,12 +237,17 @@ final class RunningExec implements ExecSink {
         rest(parts.pace().wrote(box.tenant, size));
     }
 
+    /** Its sandbox ends: what it has written is taken at once, and its own end with it. */
+    void hurry() {
+        hurries = true;
+    }
+
     /** Meanwhile nothing more is taken, and the program waits once the agent has no room. */
     private void rest(long nanos) {
         long end = System.nanoTime() + nanos;
         long left = nanos;
         try {
-            while (left > 0 && !box.over.isDone()) {
+            while (left > 0 && !hurries && !box.over.isDone()) {
                 TimeUnit.NANOSECONDS.sleep(Math.min(left, REST_NANOS));
                 left = end - System.nanoTime();
             }

@@ -57,12 +57,16 @@ final class Uses {
 
     /** Who may not be root may not use a place where everybody can become it. */
     void requireRoot(Caller caller, Box box) {
-        if (box.doc().root && !parts.policies().effective(caller, box.doc().policy).root()) {
+        if (!mayUse(caller, box)) {
             throw CaissonException.of(
                             ErrorCode.POLICY_DENIED,
                             "The policy does not allow root, and this sandbox has it.")
                     .withRemedy("Use a sandbox that was created with root: denied.");
         }
+    }
+
+    boolean mayUse(Caller caller, Box box) {
+        return !box.doc().root || parts.policies().effective(caller, box.doc().policy).root();
     }
 
     private Use use(Caller caller, Box box) {

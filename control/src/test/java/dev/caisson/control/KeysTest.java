@@ -191,6 +191,37 @@ final class KeysTest {
         refused(ErrorCode.UNAUTHENTICATED, () -> keys.requireStill(second));
     }
 
+    /** Else who has found an old secret would keep the key, and its owner would lose it. */
+    @Test
+    void aSecretThatWasReplacedGivesNothingThatLastsLongerThanItself() {
+        Caller admin = fixture.admin();
+        KeyJson made = keys.create(admin, request(Role.ADMIN));
+        Caller owner =
+                keys.authenticate(text(keys.rotate(admin, made.id(), new RotateRequest(60_000L))));
+        Caller thief = keys.authenticate(text(made));
+        refused(
+                ErrorCode.POLICY_DENIED,
+                () -> keys.rotate(thief, made.id(), new RotateRequest(null)));
+        refused(
+                ErrorCode.POLICY_DENIED,
+                () -> keys.create(thief, new KeyRequest(null, "admin", List.of(), 60_001L, null)));
+        KeyJson brief = keys.create(thief, new KeyRequest(null, "admin", List.of(), null, null));
+        assertThat(brief.expiresAt()).isEqualTo(fixture.ledger.now().plusSeconds(60));
+
+        fixture.clock.advance(Duration.ofMinutes(1));
+        // Within the moment in which a server does not know it yet.
+        refused(
+                ErrorCode.UNAUTHENTICATED,
+                () -> keys.create(thief, new KeyRequest(null, null, List.of(), 1L, null)));
+        refused(
+                ErrorCode.UNAUTHENTICATED,
+                () -> keys.rotate(thief, made.id(), new RotateRequest(null)));
+        // Control: its owner's is good, and rotates itself.
+        Caller again =
+                keys.authenticate(text(keys.rotate(owner, made.id(), new RotateRequest(null))));
+        assertThat(keys.create(again, request(Role.AGENT)).expiresAt()).isNull();
+    }
+
     @Test
     void aCallerThatHasPresentedNothingIsNone() {
         Caller admin = fixture.admin();

@@ -59,5 +59,8 @@ final class OutputPaceTest {
         pace.sweep();
         assertThat(pace.tenants()).isEqualTo(1);
         assertThat(waits("busy", 0)).isEqualTo(36_000);
+        pass(100_000);
+        pace.sweep();
+        assertThat(pace.tenants()).isZero();
     }
 }

@@ -10,6 +10,8 @@ import dev.caisson.v1.ExtendRequest;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.KeyRequest;
 import dev.caisson.v1.PolicyJson;
+import dev.caisson.v1.PortLinkRequest;
+import dev.caisson.v1.PortRequest;
 import dev.caisson.v1.SandboxJson;
 import dev.caisson.v1.SandboxRequest;
 import java.io.ByteArrayInputStream;
@@ -158,6 +160,7 @@ final class SandboxesTest {
                                                         null,
                                                         "rootless"))));
         String exec = host.start(id, "sleep");
+        host.service.ports().open(host.admin, id, new PortRequest(81, "token"));
         FileService files = host.service.files();
         List<ThrowingCallable> uses =
                 List.of(
@@ -169,11 +172,19 @@ final class SandboxesTest {
                         () -> files.write(narrow, id, "/work/a", empty(), null),
                         () -> files.watch(narrow, id, "/work", false, event -> {}),
                         () -> host.service.ports().dial(narrow, id, 80),
+                        () -> host.service.ports().open(narrow, id, new PortRequest(80, "token")),
+                        () ->
+                                host.service
+                                        .ports()
+                                        .link(narrow, id, 81, new PortLinkRequest(null, null)),
                         () -> host.service.execs().input(narrow, exec, empty(), false),
                         () -> sandboxes().addUser(narrow, id, "bob"));
         for (ThrowingCallable use : uses) {
             assertThat(Fixture.refused(ErrorCode.POLICY_DENIED, use).message()).contains("root");
         }
+        // Nor are they told what lets them in.
+        assertThat(host.service.ports().list(narrow, id).getFirst().token()).isNull();
+        assertThat(host.service.ports().list(host.admin, id).getFirst().token()).isNotNull();
         String plain = host.create().id();
         assertThat(host.service.execs().start(narrow, plain, ExecRequest.of(List.of("true"))))
                 .isNotNull();

@@ -3,6 +3,7 @@ package dev.caisson.mcp;
 import dev.caisson.api.CaissonException;
 import dev.caisson.control.Caller;
 import dev.caisson.control.Control;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /** What callers of the service get. */
@@ -21,10 +22,20 @@ public final class ControlGate {
         this.approverKey = approverKey;
     }
 
-    /** What a caller gets, who was authenticated and may act for another tenant. */
+    /**
+     * What a caller gets, who was authenticated and may act for another tenant. A session belongs
+     * to one secret and one set of rights: whoever has others opens another one.
+     */
     public Gate.Access open(Caller caller) {
-        return new Gate.Access(
-                caller.tenant(), caller.tenant() + "/" + caller.keyId(), () -> backend(caller));
+        String rights =
+                caller.role().value()
+                        + "/"
+                        + String.join(",", new TreeSet<>(caller.scopes()))
+                        + "/"
+                        + caller.policy();
+        String owner =
+                String.join("/", caller.tenant(), caller.keyId(), caller.proof().mark(), rights);
+        return new Gate.Access(caller.tenant(), owner, () -> backend(caller));
     }
 
     /**

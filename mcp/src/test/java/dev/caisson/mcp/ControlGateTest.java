@@ -55,7 +55,21 @@ class ControlGateTest {
     @Test
     void bindsSessionsToTenantAndKey() {
         ControlGate gate = new ControlGate(control, null);
-        assertThat(open(gate, "agent").owner()).isEqualTo("a/key1");
+        assertThat(open(gate, "agent").owner()).startsWith("a/key1/");
+        assertThat(open(gate, "agent").owner()).isEqualTo(open(gate, "agent").owner());
+        Caller less =
+                new Caller(
+                        "a",
+                        "key1",
+                        "somebody",
+                        Role.AUDITOR,
+                        Set.of(),
+                        null,
+                        false,
+                        Map.of(),
+                        null,
+                        Proof.NONE);
+        assertThat(gate.open(less).owner()).isNotEqualTo(open(gate, "agent").owner());
         assertThat(open(gate, "agent").backend().get().decides()).isFalse();
     }
 

@@ -37,11 +37,12 @@ public enum Setting {
     SANDBOX_ENDED_KEPT(
             "sandboxes.endedKept", "24h", "how long ended sandboxes and execs are listed"),
     EXECS_MAX("execs.max", "4096", "commands at once on this server"),
+    OUTPUT_KEPT("output.kept", "4m", "output kept of each exec beyond what its result captures"),
     OUTPUT_RATE(
             "output.rate",
             "16m",
-            "bytes a second that the commands of a tenant may write, after a burst; 0: any number"),
-    OUTPUT_KEPT("output.kept", "4m", "output kept of each exec beyond what its result captures"),
+            "bytes a second that the commands of a tenant may write, after a burst of four seconds'"
+                    + " worth; 0: any number"),
     OUTPUT_KEPT_FOR("output.keptFor", "1h", "how long output is kept after the end of its sandbox"),
     RUNS_KEPT(
             "runs.kept",

@@ -23,6 +23,9 @@ final class ApprovalFollow {
     private static final String WAITING = "waiting";
     private static final int PAGE = 200;
 
+    /** Of many more than may wait: a look has an end. */
+    private static final int MAX_PAGES = 50;
+
     private final ApprovalService approvals;
     private final Caller caller;
     private final Listing listing;
@@ -71,6 +74,7 @@ final class ApprovalFollow {
     /** Adds all that wait, page after page. */
     private void waiting(Map<String, ApprovalJson> now) {
         String cursor = null;
+        int pages = 0;
         do {
             Page<ApprovalJson> page =
                     approvals.list(
@@ -83,7 +87,7 @@ final class ApprovalFollow {
                                     listing.name()));
             page.items().forEach(one -> now.put(one.id(), one));
             cursor = page.nextCursor();
-        } while (cursor != null);
+        } while (cursor != null && ++pages < MAX_PAGES);
     }
 
     private @Nullable ApprovalJson found(String id) {

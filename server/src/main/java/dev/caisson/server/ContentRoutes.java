@@ -13,19 +13,30 @@ import java.util.Optional;
 /** Files in what has files: the same routes below a sandbox and a volume. */
 final class ContentRoutes {
     private final ContentService files;
+    private final Streams streams;
     private final String base;
     private final String parameter;
     private final String noun;
     private final String where;
 
     /**
+     * Routes of files that something has.
+     *
+     * @param streams where transfers have their places
      * @param owner path of what has the files, with its one parameter
      * @param parameter its name
      * @param noun of the scopes
      * @param where what paths are, for people
      */
-    ContentRoutes(ContentService files, String owner, String parameter, String noun, String where) {
+    ContentRoutes(
+            ContentService files,
+            Streams streams,
+            String owner,
+            String parameter,
+            String noun,
+            String where) {
         this.files = files;
+        this.streams = streams;
         this.base = owner + "/files";
         this.parameter = parameter;
         this.noun = noun;
@@ -47,7 +58,10 @@ final class ContentRoutes {
                         .also(206)
                         .query("path", where)
                         .doc("The bytes of a file, or one Range of them; HEAD for its size.")
-                        .does(x -> read(files, x, x.caller(), id(x), x.query.path())),
+                        .does(x -> {
+                            streams.lasting(x);
+                            return read(files, x, x.caller(), id(x), x.query.path());
+                        }),
                 Route.put(base)
                         .scope(noun + ":write")
                         .takesBytes()
@@ -55,7 +69,10 @@ final class ContentRoutes {
                         .query("path", where)
                         .query("mode", "Permission bits, decimal.")
                         .doc("Writes a file whole: it is there entirely, or not at all.")
-                        .does(x -> write(files, x, x.caller(), id(x), x.query.path())),
+                        .does(x -> {
+                            streams.lasting(x);
+                            return write(files, x, x.caller(), id(x), x.query.path());
+                        }),
                 Route.delete(base)
                         .scope(noun + ":write")
                         .gives(204, Route.Kind.NONE, null)
@@ -186,6 +203,7 @@ final class ContentRoutes {
         if (!files.stat(x.caller(), id(x), path).type().equals("directory")) {
             throw CaissonException.invalid("path", "Only folders come as archives.");
         }
+        streams.lasting(x);
         x.waitsLong();
         Downloads.head(x, path + ".tar", "application/x-tar");
         files.archive(x.caller(), id(x), path, x.output());
@@ -193,6 +211,7 @@ final class ContentRoutes {
     }
 
     private Answer unpack(Exchange x) throws IOException {
+        streams.lasting(x);
         x.waitsLong();
         return Answer.ok(
                 new Forms.UnpackJson(files.unpack(x.caller(), id(x), x.query.path(), x.upload())));

@@ -167,7 +167,10 @@ final class EventRoutes {
                         .scope("approvals:read")
                         .gives(200, Route.Kind.PAGE, ApprovalJson.class)
                         .query("state", "Only these, with commas between.")
-                        .query("follow", "true: a stream of new and changed ones.")
+                        .query(
+                                "follow",
+                                "true: a stream of all that wait and what becomes of them; each has"
+                                        + " also a time and the type approval.")
                         .pages()
                         .doc("Requests that wait for a person, newest first.")
                         .does(this::listApprovals),
@@ -184,8 +187,8 @@ final class EventRoutes {
                         .takes(DecisionRequest.class)
                         .gives(200, ApprovalJson.class)
                         .doc(
-                                "Decides; never by the key that asked, or one that it made or"
-                                        + " rotated.")
+                                "Decides; never by the key that asked, one that it made or rotated,"
+                                        + " or one that such a key has.")
                         .does(this::decide));
     }
 

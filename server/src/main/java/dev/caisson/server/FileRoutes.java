@@ -23,7 +23,8 @@ final class FileRoutes {
     List<Route> routes() {
         List<Route> routes =
                 new ArrayList<>(
-                        new ContentRoutes(files, SANDBOX, "sandbox", "files", PATH).routes());
+                        new ContentRoutes(files, streams, SANDBOX, "sandbox", "files", PATH)
+                                .routes());
         routes.add(
                 Route.get(SANDBOX + "/files/watch")
                         .scope("files:read")

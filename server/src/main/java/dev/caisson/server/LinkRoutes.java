@@ -113,6 +113,7 @@ final class LinkRoutes {
         if (!link.session().equals(Objects.requireNonNullElse(sandbox.session(), ""))) {
             throw Refusal.unauthenticated();
         }
+        deps.streams().lasting(x);
         return method.equals("GET")
                 ? ContentRoutes.read(control.files(), x, link.caller(), link.sandbox(), link.path())
                 : ContentRoutes.write(

@@ -85,8 +85,8 @@ final class Routes {
                         .gives(200, Forms.TemplateJson.class)
                         .doc("A root file system that sandboxes can have.")
                         .does(x -> Answer.ok(template(deps, x))));
-        routes.add(missing("templates of its own", Route.post("/v1/templates")));
-        routes.addAll(changes("templates of its own", "/v1/templates/{template}"));
+        routes.add(missing("templates of tenants", Route.post("/v1/templates")));
+        routes.addAll(changes("templates of tenants", "/v1/templates/{template}"));
         return routes;
     }
 

@@ -166,7 +166,9 @@ final class SandboxRoutes {
                         .secret(
                                 PortJson.class,
                                 port -> new PortJson(port.port(), port.access(), port.url(), null))
-                        .doc("Opens a port to clients; its token is new at each opening.")
+                        .doc(
+                                "Opens a port to clients; its token is new after each close or"
+                                        + " change of access.")
                         .does(x ->
                                 Answer.of(
                                         201,
@@ -183,6 +185,7 @@ final class SandboxRoutes {
                 Route.post(ONE + "/ports/{port}/links")
                         .scope("ports:write")
                         .mayTake(PortLinkRequest.class)
+                        .toldOnce()
                         .gives(201, PortLinkJson.class)
                         .doc("A link that lets one browser in to an open port, once.")
                         .does(this::linkPort));

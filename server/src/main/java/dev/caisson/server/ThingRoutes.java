@@ -14,9 +14,11 @@ import java.util.List;
 /** What outlives sandboxes: snapshots, volumes, pools, policies. */
 final class ThingRoutes {
     private final Control control;
+    private final Streams streams;
 
     ThingRoutes(Deps deps) {
         this.control = deps.control();
+        this.streams = deps.streams();
     }
 
     List<Route> routes() {
@@ -25,6 +27,7 @@ final class ThingRoutes {
         routes.addAll(
                 new ContentRoutes(
                                 control.volumeFiles(),
+                                streams,
                                 "/v1/volumes/{volume}",
                                 "volume",
                                 "volumes",

@@ -68,7 +68,7 @@ class ContractTest {
     void whatIsToldOnceTakesNoIdempotencyKey() throws Exception {
         String exec = SERVER.post(ONE + "/execs?mode=detach", "{\"argv\":[\"wait\"]}").body();
         String tickets = "/v1/execs/" + tree(exec).path("id").asString() + "/tickets";
-        for (String path : List.of(tickets, ONE + "/ports/80/tickets")) {
+        for (String path : List.of(tickets, ONE + "/ports/80/tickets", ONE + "/ports/80/links")) {
             assertThat(keyed(path, "t", "{}").statusCode()).as(path).isEqualTo(400);
             assertThat(SERVER.post(path, "{}").statusCode()).as(path).isEqualTo(201);
         }

@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
  * @param createsPerMinute starts
  * @param cpuSecondsPerHour CPU time
  * @param memoryBytes of all living together
- * @param diskBytes of all living, snapshots and volumes
+ * @param diskBytes of all living, snapshots, volumes, files of runs that are kept, and archives
+ *     while they are unpacked
  * @param outputBytesPerHour of all execs
  * @param execs at once
  * @param pids of all living

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A merge patch of a tenant; absent means unchanged.
  *
- * @param quotas by the names of {@link QuotaJson}; null removes one
+ * @param quotas by the names of {@code QuotaJson}; null removes one
  * @param state {@code active} or {@code suspended}
  * @param labels null removes one
  */
