@@ -18,7 +18,7 @@ final class BadOption {
         String help = help(e.getCommandLine().getCommandSpec());
         if (e.getCause() instanceof CaissonException cause) {
             return name(CaissonException.of(cause.code(), prefix(e) + cause.message()), e)
-                    .withRemedy(cause.remedy().isEmpty() ? "See: " + help : cause.remedy());
+                    .withRemedy(Explain.remedy(cause).isEmpty() ? "See: " + help : cause.remedy());
         }
         return name(CaissonException.of(ErrorCode.INVALID, message(e)), e)
                 .withRemedy("See: " + help);

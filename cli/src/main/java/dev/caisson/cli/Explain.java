@@ -1,6 +1,7 @@
 package dev.caisson.cli;
 
 import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
 import dev.caisson.api.ExecReason;
 import dev.caisson.api.ExecResult;
 import dev.caisson.api.Limit;
@@ -25,10 +26,16 @@ final class Explain {
         if (!allowed.isEmpty() && !line.contains(allowed)) {
             line += " Allowed: " + allowed + ".";
         }
-        return (line + " " + Clean.text(sentence(failure.remedy()))).strip();
+        return (line + " " + Clean.text(sentence(remedy(failure)))).strip();
     }
 
     /** One line with a capital letter: other parts of the system say half sentences at times. */
+    /** What to do; empty where the message says it: a request is corrected by who made it. */
+    static String remedy(CaissonException failure) {
+        boolean usual = failure.remedy().equals(ErrorCode.INVALID.remedy());
+        return usual ? "" : failure.remedy();
+    }
+
     private static String sentence(String text) {
         String line = text.strip().replaceAll("\\s*\\R\\s*", " ");
         return line.isEmpty() ? line : Character.toUpperCase(line.charAt(0)) + line.substring(1);

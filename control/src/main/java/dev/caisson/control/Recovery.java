@@ -434,6 +434,18 @@ final class Recovery {
         Thread.ofVirtual().name("caisson-reattach-" + box.id).start(() -> reattached(box, lost));
     }
 
+    private void lose(Box box, String why) {
+        try {
+            lives.lost(box, EndReason.LOST, why);
+        } catch (CaissonException e) {
+            // Another server took over, or this one closes: the next start finds out.
+            LOG.atWarn()
+                    .addKeyValue("sandbox", box.id)
+                    .addKeyValue("cause", e.message())
+                    .log("a sandbox that is lost cannot be said to be");
+        }
+    }
+
     /** Tries again while the engine breaks off, or is not yet known to have done so. */
     private void reattached(Box box, HostedSandbox lost) {
         long until = System.nanoTime() + EngineRack.PATIENCE.toNanos();
@@ -443,7 +455,7 @@ final class Recovery {
                 return;
             } catch (CaissonException e) {
                 if (!EngineRack.brokeOff(e) || System.nanoTime() > until) {
-                    lives.lost(box, EndReason.LOST, e.message());
+                    lose(box, e.message());
                     return;
                 }
                 parts.engines().pause();

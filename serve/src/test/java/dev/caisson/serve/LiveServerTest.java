@@ -141,13 +141,15 @@ class LiveServerTest {
     }
 
     @Test
-    void mcpTakesBearerKeysAndNoPagesOfOthers() throws Exception {
+    void mcpTakesKeysAndNoPagesOfOthers() throws Exception {
         try (Serving serving = serve("data", Map.of())) {
             HttpRequest.Builder bare =
                     HttpRequest.newBuilder(URI.create(serving.url() + "/mcp"))
                             .POST(HttpRequest.BodyPublishers.ofString("{}"));
             assertThat(status(bare.copy())).isEqualTo(401);
-            assertThat(status(bare.copy().header("X-API-KEY", key(serving)))).isEqualTo(401);
+            assertThat(status(bare.copy().header("X-API-KEY", "caisson_x_y"))).isEqualTo(401);
+            // Who it is, is found out as everywhere; then the headers of the protocol are missing.
+            assertThat(status(bare.copy().header("X-API-KEY", key(serving)))).isEqualTo(406);
             HttpRequest.Builder keyed =
                     bare.copy().header("Authorization", "Bearer " + key(serving));
             assertThat(status(keyed.copy().header("Origin", "https://evil.example")))
