@@ -132,16 +132,13 @@ class MetricsTest extends ServiceFixture {
                         api.post(
                                 "/v1/sandboxes/" + id + "/execs",
                                 Map.of("argv", List.of("no-such-program"))));
+        String sleeps = id(start(id, Map.of("command", "sleep 60")));
+        await().atMost(Duration.ofSeconds(20)) // killed before, it would be one that failed
+                .until(() -> api.get("/v1/execs/" + sleeps).ok().path("pid").isNumber());
         grows(
                 "caisson_exec_ends_total{reason=\"killed\"}",
                 1,
-                () ->
-                        api.post(
-                                        "/v1/execs/"
-                                                + id(start(id, Map.of("command", "sleep 60")))
-                                                + "/kill",
-                                        Map.of())
-                                .ok());
+                () -> api.post("/v1/execs/" + sleeps + "/kill", Map.of()).ok());
         assertThat(value("caisson_store_write_seconds_count")).isPositive();
         assertThat(value("caisson_store_write_seconds_sum")).isPositive();
         assertThat(metrics())
