@@ -140,7 +140,7 @@ class CensusTest {
 
             await().atMost(Duration.ofSeconds(20))
                     .untilAsserted(() ->
-                            assertThat(launcher.census())
+                            assertThat(launcher.census().atLeast(before))
                                     .as(() -> launcher.describe())
                                     .isEqualTo(before));
             assertThat(caisson.sandboxes()).isEmpty();

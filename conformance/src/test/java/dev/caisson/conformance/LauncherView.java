@@ -27,7 +27,23 @@ record LauncherView(long pid) {
             int namespaces,
             int descriptors,
             long files,
-            int ownDescriptors) {}
+            int ownDescriptors) {
+        /**
+         * The same, but with no fewer of our own descriptors than before: the JVM closes some of
+         * its own when it likes.
+         */
+        Census atLeast(Census before) {
+            return new Census(
+                    processes,
+                    mounts,
+                    loopDevices,
+                    sandboxes,
+                    namespaces,
+                    descriptors,
+                    files,
+                    Math.max(ownDescriptors, before.ownDescriptors()));
+        }
+    }
 
     /** The launchers that a process started and that live. */
     static Set<Long> of(long parent) {
