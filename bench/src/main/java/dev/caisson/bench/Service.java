@@ -1,5 +1,7 @@
 package dev.caisson.bench;
 
+import dev.caisson.api.Caisson;
+import dev.caisson.api.Sandbox;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -39,8 +41,13 @@ final class Service implements AutoCloseable {
         List<Path> folders = List.of(setting.work(), Path.of("/run/caisson"));
         Path folder = folder(setting, name);
         if (!UNDER_WAY.getAndSet(true)) {
-            // What the first launcher of a host makes once and for all is no leak.
+            // What the first launcher of a host makes once and for all is no leak, nor is what the
+            // first one in this process makes for the peers.
             run(setting, folder, first -> first.delete(first.create(1)));
+            try (Caisson caisson = Caisson.open();
+                    Sandbox sandbox = caisson.create()) {
+                Life.execTrue(sandbox);
+            }
         }
         Census before = Census.take(folders);
         run(setting, folder, body);

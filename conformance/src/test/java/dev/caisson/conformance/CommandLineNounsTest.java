@@ -36,9 +36,10 @@ import tools.jackson.databind.JsonNode;
 @Isolated("starts launchers and servers of its own")
 @Timeout(60)
 class CommandLineNounsTest extends CommandLineFixture {
-    /** As every service of these tests, and its webhooks may come back to this machine. */
+    /** Another than the one of these tests that runs already: its webhooks may come back here. */
     @BeforeAll
-    static void start() {
+    static void startWithWebhooks() {
+        service.close();
         service = LiveService.start("ports.listen=127.0.0.1:" + port(), "webhooks.private=true");
         api = service.admin();
         warmUp();
