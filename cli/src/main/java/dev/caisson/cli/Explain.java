@@ -29,13 +29,13 @@ final class Explain {
         return (line + " " + Clean.text(sentence(remedy(failure)))).strip();
     }
 
-    /** One line with a capital letter: other parts of the system say half sentences at times. */
     /** What to do; empty where the message says it: a request is corrected by who made it. */
     static String remedy(CaissonException failure) {
         boolean usual = failure.remedy().equals(ErrorCode.INVALID.remedy());
         return usual ? "" : failure.remedy();
     }
 
+    /** One line with a capital letter: other parts of the system say half sentences at times. */
     private static String sentence(String text) {
         String line = text.strip().replaceAll("\\s*\\R\\s*", " ");
         return line.isEmpty() ? line : Character.toUpperCase(line.charAt(0)) + line.substring(1);

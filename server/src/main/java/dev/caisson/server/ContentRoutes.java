@@ -12,6 +12,8 @@ import java.util.Optional;
 
 /** Files in what has files: the same routes below a sandbox and a volume. */
 final class ContentRoutes {
+    static final String TAR = "application/x-tar";
+
     private final ContentService files;
     private final Streams streams;
     private final String base;
@@ -124,6 +126,7 @@ final class ContentRoutes {
                 Route.get(base + "/archive")
                         .scope(noun + ":read")
                         .gives(200, Route.Kind.BYTES, null)
+                        .as(TAR)
                         .query("path", where)
                         .doc("A folder as tar.")
                         .does(this::archive),
@@ -205,7 +208,7 @@ final class ContentRoutes {
         }
         streams.lasting(x);
         x.waitsLong();
-        Downloads.head(x, path + ".tar", "application/x-tar");
+        Downloads.head(x, path + ".tar", TAR);
         files.archive(x.caller(), id(x), path, x.output());
         return new Answer.Sent();
     }

@@ -259,7 +259,10 @@ final class OpenApi {
             case JSON -> Map.of("application/json", item);
             case PAGE -> Map.of("application/json", Map.of("schema", list(route, true)));
             case ITEMS -> Map.of("application/json", Map.of("schema", list(route, false)));
-            case BYTES -> Map.of("application/octet-stream", Map.of());
+            case BYTES ->
+                    Map.of(
+                            route.mediaType == null ? "application/octet-stream" : route.mediaType,
+                            Map.of());
             case STREAM -> Map.of("application/x-ndjson", item, "text/event-stream", item);
             case TEXT -> Map.of(route.mediaType == null ? "text/plain" : route.mediaType, Map.of());
         };

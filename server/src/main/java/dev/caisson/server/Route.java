@@ -145,6 +145,12 @@ final class Route {
                 .query("cursor", "nextCursor of the page before.");
     }
 
+    /** Of another type of bytes than any. */
+    Route as(String type) {
+        mediaType = type;
+        return this;
+    }
+
     /** An {@code Idempotency-Key} is heeded. */
     Route creates() {
         creates = true;

@@ -62,6 +62,7 @@ final class RunRoutes {
                 Route.get("/v1/runs/{run}/archive")
                         .scope("runs:read")
                         .gives(200, Route.Kind.BYTES, null)
+                        .as(ContentRoutes.TAR)
                         .doc("All files that came out of a run, as tar.")
                         .does(this::archive),
                 Route.delete("/v1/runs/{run}")
@@ -131,7 +132,7 @@ final class RunRoutes {
     private Answer archive(Exchange x) throws IOException {
         String id = x.parameter("run");
         runs.find(x.caller(), id);
-        Downloads.head(x, id + ".tar", "application/x-tar");
+        Downloads.head(x, id + ".tar", ContentRoutes.TAR);
         runs.archive(x.caller(), id, x.output());
         return new Answer.Sent();
     }
