@@ -367,7 +367,7 @@ fn a_volume_has_one_writer_or_many_readers() {
     busy(&mut client, request::Body::Create(with(&volume, "/data", false, &id())));
     busy(&mut beside, request::Body::Create(with(&volume, "/data", false, &id())));
     // A killed launcher gives up what it had.
-    second.kill();
+    let killed = second.kill();
     client.destroy(&reader);
     let last = id();
     client.create_as(with(&volume, "/data", false, &last));
@@ -376,6 +376,9 @@ fn a_volume_has_one_writer_or_many_readers() {
     client.done(drop_volume());
     assert!(volumes(&mut client).is_empty() && names(&launcher.state.join("volumes")).is_empty());
     assert_eq!(client.refused(drop_volume()).kind(), wire::ErrorKind::ErrorNotFound);
+    // What it left is cleared by the next launcher of its folder.
+    drop(Launcher::start_in(&killed));
+    assert!(!killed.exists());
 }
 
 #[test]
