@@ -62,11 +62,13 @@ pub fn run(life: OwnedFd) -> Result<(), Fatal> {
     let mut agent = match Agent::boot(&life) {
         Ok(parts) => parts.into_agent(life),
         Err(fault) => {
-            tell(&life, &AgentNotice { fault: fault.to_string(), ready: false });
+            tell(&life, &AgentNotice { fault: fault.to_string(), ..Default::default() });
             return Err(fault);
         }
     };
-    agent.serve().inspect_err(|fault| tell(&agent.life, &AgentNotice { fault: fault.to_string(), ready: false }))
+    agent
+        .serve()
+        .inspect_err(|fault| tell(&agent.life, &AgentNotice { fault: fault.to_string(), ..Default::default() }))
 }
 
 struct Parts {
@@ -128,7 +130,7 @@ impl Agent {
         link.watch(&poll).or_fatal("watch the spawner")?;
         let sudo = Sudo::open(sandbox.root, &poll);
         caisson_seccomp::install(caisson_seccomp::agent()).map_err(Fatal::Filter)?;
-        tell(life, &AgentNotice { fault: String::new(), ready: true });
+        tell(life, &AgentNotice { ready: true, ..Default::default() });
         Ok(Parts { poll, signals, sandbox, link, sudo })
     }
 

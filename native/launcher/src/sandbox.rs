@@ -324,7 +324,7 @@ impl Sandbox {
         let Some(life) = &self.life else {
             return Err(Error::new(wire::ErrorKind::ErrorNotFound, format!("sandbox {} has no agent", self.id)));
         };
-        let packet = caisson_wire::agent::Attach { min_epoch: min_epoch.max(1) }.encode_to_vec();
+        let packet = caisson_wire::agent::Attach { min_epoch: min_epoch.max(1), ..Default::default() }.encode_to_vec();
         sys::send_packet(life.as_fd(), &packet, &[socket.as_fd()])
             .doing(|| format!("hand a connection to the agent of {}", self.id))
     }

@@ -421,6 +421,9 @@ impl Server {
             Body::ListSnapshots(_) => self.list_disks(asker, uid, self.parts.snapshots.clone()),
             Body::MakeVolume(make) => self.make_volume(asker, uid, &make),
             Body::DropVolume(drop) => self.drop_volume(asker, uid, &drop.volume),
+            Body::StartGateway(_) => {
+                Err(Error::new(wire::ErrorKind::ErrorNotSupported, "this launcher has no egress gateway"))
+            }
             Body::ListVolumes(_) => self.list_disks(asker, uid, self.parts.volumes.clone()),
         }
     }
@@ -449,6 +452,7 @@ impl Server {
             conn.stage = Stage::Control;
         }
         let welcome = wire::Welcome {
+            gateway: String::new(),
             version: caisson_wire::PROTOCOL_VERSION,
             launcher_version: env!("CARGO_PKG_VERSION").into(),
             cgroup_v1: self.parts.cgroups.limits_in_v1(),

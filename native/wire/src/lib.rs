@@ -14,10 +14,22 @@ pub mod launcher {
     include!(concat!(env!("OUT_DIR"), "/caisson.launcher.rs"));
 }
 
+/// Messages of the way out: between agent, launcher and egress gateway.
+pub mod egress {
+    #![allow(missing_docs, clippy::all)]
+    include!(concat!(env!("OUT_DIR"), "/caisson.egress.rs"));
+}
+
 /// Version said in every `Hello` and in `Boot`.
 pub const PROTOCOL_VERSION: u32 = 1;
 /// Longest body of a frame on a data channel, in bytes.
 pub const MAX_AGENT_FRAME: usize = 1 << 20;
+/// Version of the egress channel.
+pub const EGRESS_VERSION: u32 = 1;
+/// Longest body of a frame on an egress channel, in bytes.
+pub const MAX_EGRESS_FRAME: usize = 128 << 10;
+/// What each direction of a stream of the egress channel may send before it is granted more, in bytes.
+pub const EGRESS_WINDOW: u32 = 256 << 10;
 /// Longest body of a frame on a launcher connection, in bytes.
 pub const MAX_LAUNCHER_FRAME: usize = 64 << 10;
 /// Bytes in front of each body: its length, big-endian.

@@ -143,14 +143,14 @@ impl World {
         drop((agent_life, agent_end, spawner_end));
         let world = Self { agent, life, folders: vec![v2.clone(), memory, pids, cpu], v2, folder, etc, epoch: 0 };
         let notice = AgentNotice::decode(&*receive(&world.life)).unwrap();
-        assert_eq!(notice, AgentNotice { fault: String::new(), ready: true });
+        assert_eq!(notice, AgentNotice { ready: true, ..Default::default() });
         world
     }
 
     /// Hands the agent a new connection; the client says hello itself.
     pub fn attach(&self, min_epoch: u64) -> UnixStream {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        send(&self.life, &Attach { min_epoch }.encode_to_vec(), &[theirs.as_fd()]);
+        send(&self.life, &Attach { min_epoch, ..Default::default() }.encode_to_vec(), &[theirs.as_fd()]);
         ours.set_read_timeout(Some(PATIENCE)).unwrap();
         ours.set_write_timeout(Some(PATIENCE)).unwrap();
         ours

@@ -77,7 +77,7 @@ final class PolicyRules {
         millis("maxLifeMillis", policy.maxLifeMillis(), MAX_MILLIS);
         millis("maxTimeoutMillis", policy.maxTimeoutMillis(), MAX_MILLIS);
         millis("approvalTimeoutMillis", policy.approvalTimeoutMillis(), MAX_APPROVAL);
-        if (!policy.egress().isEmpty()) {
+        if (policy.egress() != null) {
             throw CaissonException.of(
                             ErrorCode.NOT_AVAILABLE,
                             "Rules of the way out are not in this version; it is closed.")

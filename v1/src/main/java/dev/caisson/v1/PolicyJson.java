@@ -1,7 +1,6 @@
 package dev.caisson.v1;
 
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param maxLimits ceiling of every limit
  * @param defaultLimits when none is asked
  * @param templates allowed; empty: host
- * @param egress rules of the way out; empty: closed
+ * @param egress the way out; absent: closed
  * @param root {@code denied} or {@code allowed}
  * @param publicPorts ports without a token
  * @param maxLifeMillis longest life of any sandbox
@@ -34,7 +33,7 @@ public record PolicyJson(
         @Nullable LimitsJson maxLimits,
         @Nullable LimitsJson defaultLimits,
         List<String> templates,
-        Map<String, Object> egress,
+        @Nullable EgressJson egress,
         @Nullable String root,
         @Nullable Boolean publicPorts,
         @Nullable Long maxLifeMillis,
@@ -47,14 +46,13 @@ public record PolicyJson(
     public PolicyJson {
         tiers = List.copyOf(Absent.list(tiers));
         templates = List.copyOf(Absent.list(templates));
-        egress = Map.copyOf(Absent.map(egress));
         ask = List.copyOf(Absent.list(ask));
     }
 
     /** Container tier, template host, default limits, no root, nothing public. */
     public static PolicyJson defaults() {
         return new PolicyJson(
-                null, null, null, List.of(), null, null, null, List.of(), Map.of(), null, null,
-                null, null, List.of(), null, null, null);
+                null, null, null, List.of(), null, null, null, List.of(), null, null, null, null,
+                null, List.of(), null, null, null);
     }
 }

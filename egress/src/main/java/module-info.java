@@ -1,0 +1,16 @@
+/** The egress gateway: the only way out of a sandbox. */
+module dev.caisson.egress {
+    requires dev.caisson.policy;
+    requires dev.caisson.redact;
+    requires dev.caisson.wire;
+    requires com.google.protobuf;
+    requires org.bouncycastle.pkix;
+    requires org.bouncycastle.provider;
+    requires org.dnsjava;
+    requires org.eclipse.jetty.http;
+    requires org.eclipse.jetty.http2.client;
+    requires org.eclipse.jetty.http2.server;
+    requires org.slf4j;
+    requires jdk.net;
+    requires static org.jspecify;
+}
