@@ -29,7 +29,8 @@ public record SandboxSpec(
         Map<String, String> env,
         Optional<Duration> maxLife,
         boolean allowDegraded,
-        boolean root) {
+        boolean root,
+        EgressSpec egress) {
 
     private static final SandboxSpec DEFAULTS =
             new SandboxSpec(
@@ -41,7 +42,8 @@ public record SandboxSpec(
                     Map.of(),
                     Optional.empty(),
                     false,
-                    false);
+                    false,
+                    EgressSpec.closed());
 
     /** Template {@code host}, the strongest tier of this host, default limits. */
     public static SandboxSpec defaults() {
@@ -94,37 +96,38 @@ public record SandboxSpec(
                 env,
                 maxLife,
                 allowDegraded,
-                root);
+                root,
+                egress);
     }
 
     /** The same with another set of labels. */
     public SandboxSpec withLabels(Map<String, String> newLabels) {
         return new SandboxSpec(
-                name, newLabels, tier, template, limits, env, maxLife, allowDegraded, root);
+                name, newLabels, tier, template, limits, env, maxLife, allowDegraded, root, egress);
     }
 
     /** The same with another tier. */
     public SandboxSpec withTier(Tier newTier) {
         return new SandboxSpec(
-                name, labels, newTier, template, limits, env, maxLife, allowDegraded, root);
+                name, labels, newTier, template, limits, env, maxLife, allowDegraded, root, egress);
     }
 
     /** The same with another template. */
     public SandboxSpec withTemplate(String newTemplate) {
         return new SandboxSpec(
-                name, labels, tier, newTemplate, limits, env, maxLife, allowDegraded, root);
+                name, labels, tier, newTemplate, limits, env, maxLife, allowDegraded, root, egress);
     }
 
     /** The same with another limits. */
     public SandboxSpec withLimits(Limits newLimits) {
         return new SandboxSpec(
-                name, labels, tier, template, newLimits, env, maxLife, allowDegraded, root);
+                name, labels, tier, template, newLimits, env, maxLife, allowDegraded, root, egress);
     }
 
     /** The same with another environment. */
     public SandboxSpec withEnv(Map<String, String> newEnv) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, newEnv, maxLife, allowDegraded, root);
+                name, labels, tier, template, limits, newEnv, maxLife, allowDegraded, root, egress);
     }
 
     /** The same with another longest life. */
@@ -138,18 +141,25 @@ public record SandboxSpec(
                 env,
                 Optional.of(newMaxLife),
                 allowDegraded,
-                root);
+                root,
+                egress);
     }
 
     /** The same with another answer to a host that cannot do all. */
     public SandboxSpec withAllowDegraded(boolean newAllowDegraded) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, env, maxLife, newAllowDegraded, root);
+                name, labels, tier, template, limits, env, maxLife, newAllowDegraded, root, egress);
     }
 
     /** The same with another answer to commands that run as uid 0 inside. */
     public SandboxSpec withRoot(boolean newRoot) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, env, maxLife, allowDegraded, newRoot);
+                name, labels, tier, template, limits, env, maxLife, allowDegraded, newRoot, egress);
+    }
+
+    /** The same with another way out. */
+    public SandboxSpec withEgress(EgressSpec newEgress) {
+        return new SandboxSpec(
+                name, labels, tier, template, limits, env, maxLife, allowDegraded, root, newEgress);
     }
 }

@@ -221,7 +221,8 @@ final class Lives {
                                 engineLife(doc),
                                 disk,
                                 mounts,
-                                doc.root),
+                                doc.root,
+                                Optional.empty()),
                         new HostedSandbox.HostedSettings(
                                 nextEpoch(box), Map.of(), doc.allowDegraded, limits),
                         listener);

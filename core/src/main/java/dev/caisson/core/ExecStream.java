@@ -2,6 +2,7 @@ package dev.caisson.core;
 
 import com.google.protobuf.ByteString;
 import dev.caisson.api.CaissonException;
+import dev.caisson.api.Denied;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.ExecReason;
 import dev.caisson.api.ExecResult;
@@ -23,10 +24,12 @@ import dev.caisson.wire.agent.Signal;
 import dev.caisson.wire.agent.StreamError;
 import java.io.IOException;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,13 +51,16 @@ final class ExecStream implements AgentClient.Stream {
      * What an exec is asked for beyond what the agent is told.
      *
      * @param outlives whether somebody else may take it over when this client goes away
+     * @param refusals what the way out refused since it began; asked once at the end, may block;
+     *     empty: there is none
      */
     record Options(
             boolean capture,
             long outputLimit,
             boolean killOnOutput,
             List<String> degraded,
-            boolean outlives) {}
+            boolean outlives,
+            Optional<Supplier<List<Denied>>> refusals) {}
 
     /** What consumers have taken: events confirmed, and bytes of output since this stream began. */
     private record Taken(long seq, long bytes) {}
@@ -516,18 +522,30 @@ final class ExecStream implements AgentClient.Stream {
                 observer.limitHit(Limit.OUTPUT);
             }
             ExecResult result = heard.result(reason, exit, signal, usage, options);
-            delivery.ended(
-                    last,
-                    result,
-                    () -> {
-                        observer.ended(result);
-                        endTaken = true;
-                        end.complete(result);
-                        if (last > 0) {
-                            client.settle(this);
-                        }
-                    });
+            if (options.refusals().isEmpty()) {
+                deliver(last, result);
+            } else {
+                // The gateway is asked, and this is the thread that reads for every exec.
+                Thread.ofVirtual()
+                        .name("caisson-refusals")
+                        .start(() ->
+                                deliver(last, result.withDenied(options.refusals().get().get())));
+            }
         });
+    }
+
+    private void deliver(long last, ExecResult result) {
+        delivery.ended(
+                last,
+                result,
+                () -> {
+                    observer.ended(result);
+                    endTaken = true;
+                    end.complete(result);
+                    if (last > 0) {
+                        client.settle(this);
+                    }
+                });
     }
 
     private void failed(CaissonException cause) {

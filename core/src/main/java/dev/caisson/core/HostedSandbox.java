@@ -16,6 +16,7 @@ import dev.caisson.wire.agent.ExecState;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -300,12 +301,14 @@ public final class HostedSandbox implements AutoCloseable {
 
     private ExecStream.Options options(ExecSpec spec) {
         Limits limits = settings.limits();
+        Instant start = Instant.now();
         return new ExecStream.Options(
                 spec.capture(),
                 spec.outputLimit().orElse(limits.outputLimit()).bytes(),
                 spec.onOutputLimit().orElse(limits.onOutputLimit()) == OnOutputLimit.KILL,
                 degraded,
-                host.outlives());
+                host.outlives(),
+                handle.hasEgress() ? Optional.of(() -> handle.refusals(start)) : Optional.empty());
     }
 
     /**

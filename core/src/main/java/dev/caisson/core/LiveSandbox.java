@@ -110,11 +110,18 @@ final class LiveSandbox implements Sandbox {
                             spec.maxLife(),
                             Optional.empty(),
                             List.of(),
-                            spec.root()));
+                            spec.root(),
+                            egress()));
         } catch (CaissonException e) {
             reporter().emit(EventType.SANDBOX_ENDED, EndReason.ENGINE_FAILED.value(), Map::of);
             throw e;
         }
+    }
+
+    private Optional<EgressPlan> egress() {
+        return spec.egress().isClosed()
+                ? Optional.empty()
+                : Optional.of(new EgressPlan(spec.egress().documents(), "", GROUP));
     }
 
     private void awaitReady() {

@@ -193,7 +193,13 @@ class AgentClientFuzzTest {
                                     .addArgv(ByteString.copyFromUtf8("x"))
                                     .setStdinOpen(true)
                                     .build(),
-                            new ExecStream.Options(true, CAPTURE, true, List.of(), false),
+                            new ExecStream.Options(
+                                    true,
+                                    CAPTURE,
+                                    true,
+                                    List.of(),
+                                    false,
+                                    java.util.Optional.empty()),
                             new Delivery.Direct(),
                             new ExecStream.Observer() {});
             exec.begin();
