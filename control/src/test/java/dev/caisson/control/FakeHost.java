@@ -179,6 +179,7 @@ final class FakeHost implements AutoCloseable {
                 List.of(),
                 null,
                 null,
+                null,
                 null);
     }
 

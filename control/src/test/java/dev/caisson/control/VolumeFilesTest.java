@@ -111,6 +111,7 @@ final class VolumeFilesTest {
                                 List.of(new VolumeMountJson(volume, "/data", readOnly)),
                                 null,
                                 null,
+                                null,
                                 null))
                 .sandbox();
     }
