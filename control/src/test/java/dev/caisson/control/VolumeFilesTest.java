@@ -232,7 +232,7 @@ final class VolumeFilesTest {
                                 null, 32L << 20, 16L, null, null, null, null, null, null, null),
                         null,
                         List.of(),
-                        Map.of(),
+                        null,
                         null,
                         null,
                         60_000L,
