@@ -1,6 +1,7 @@
 package dev.caisson.client;
 
 import dev.caisson.v1.Page;
+import dev.caisson.v1.PolicyCheckJson;
 import dev.caisson.v1.PolicyJson;
 
 /** Policies, by name. */
@@ -24,6 +25,11 @@ public final class PoliciesClient {
     /** One, by id or name. */
     public PolicyJson find(String id) {
         return http.read(Call.get("v1", "policies", id), PolicyJson.class);
+    }
+
+    /** Whether one is valid, and what is to be said of it; nothing is stored. */
+    public PolicyCheckJson check(PolicyJson policy) {
+        return http.read(Call.post("v1", "policies", "check").json(policy), PolicyCheckJson.class);
     }
 
     /** Deletes it. */

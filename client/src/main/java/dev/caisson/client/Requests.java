@@ -39,6 +39,7 @@ final class Requests {
                 List.of(),
                 null,
                 spec.allowDegraded() ? true : null,
+                null,
                 null);
     }
 

@@ -1,6 +1,7 @@
 package dev.caisson.control;
 
 import dev.caisson.v1.Page;
+import dev.caisson.v1.PolicyCheckJson;
 import dev.caisson.v1.PolicyJson;
 import org.jspecify.annotations.Nullable;
 
@@ -14,6 +15,9 @@ public interface PolicyService {
 
     /** Makes or replaces the one of that name. */
     PolicyJson put(Caller caller, String name, PolicyJson policy, @Nullable Long version);
+
+    /** Whether one is valid, and what is to be said of it; nothing is stored. */
+    PolicyCheckJson check(Caller caller, PolicyJson policy);
 
     /** Deletes one that is not the default. */
     void delete(Caller caller, String id);

@@ -7,6 +7,7 @@ import dev.caisson.api.EventType;
 import dev.caisson.api.Limits;
 import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.Ids;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.Page;
@@ -111,7 +112,10 @@ final class Pools implements PoolService {
 
     private Optional<Box> claim(Pool pool, Caller caller, Order order) {
         for (Box box = pool.ready.pollFirst(); box != null; box = pool.ready.pollFirst()) {
-            if (handOut(pool, box, caller, order)) {
+            if (box.doc().wayOut != order.wayOut()) {
+                // A way out is made with the sandbox or not at all.
+                discard(box);
+            } else if (handOut(pool, box, caller, order)) {
                 pool.claimed.incrementAndGet();
                 parts.ledger().counts().claimed(true);
                 return Optional.of(box);
@@ -214,6 +218,8 @@ final class Pools implements PoolService {
         doc.labels = asked.labels;
         doc.policy = asked.policy;
         doc.policyVersion = asked.policyVersion;
+        doc.egress = asked.egress;
+        doc.keyPolicy = asked.keyPolicy;
         doc.keyId = caller.keyId();
         doc.run = asked.run;
         doc.owned = asked.owned;
@@ -334,6 +340,12 @@ final class Pools implements PoolService {
         doc.pool = pool.id;
         var engine = orders.engineOf(doc);
         doc.engine = engine.name();
+        EffectivePolicy policy = parts.policies().effective(owner(pool), null);
+        doc.egress = pool.egress;
+        doc.keyPolicy = pool.keyPolicy;
+        List<EgressJson> egress = parts.policies().egress(doc);
+        WayOut.require(engine, egress);
+        doc.wayOut = WayOut.open(egress);
         Order order =
                 new Order(
                         doc,
@@ -342,7 +354,8 @@ final class Pools implements PoolService {
                         Map.of(),
                         Optional.empty(),
                         List.of(),
-                        parts.policies().effective(owner(pool), null));
+                        egress,
+                        policy);
         Box box = lives.create(null, order, SandboxDoc.POOLED);
         try {
             verify(box, order.limits());
@@ -406,6 +419,8 @@ final class Pools implements PoolService {
         doc.template = order.doc().template;
         doc.tier = order.doc().tier;
         doc.root = order.doc().root;
+        doc.egress = order.doc().egress;
+        doc.keyPolicy = order.doc().keyPolicy;
         doc.limits = EffectivePolicy.form(order.limits());
         doc.size = size(request.size());
         doc.createdAt = parts.ledger().now();
@@ -441,7 +456,8 @@ final class Pools implements PoolService {
                 List.of(),
                 null,
                 null,
-                "none");
+                "none",
+                request.egress());
     }
 
     private static int size(int size) {

@@ -95,7 +95,8 @@ final class RunWork {
                 List.of(),
                 null,
                 request.allowDegraded(),
-                null);
+                null,
+                request.egress());
     }
 
     /** A sandbox outlives the command that it was made for. */

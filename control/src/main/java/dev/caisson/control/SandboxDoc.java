@@ -1,6 +1,7 @@
 package dev.caisson.control;
 
 import com.fasterxml.jackson.annotation.JsonAutoDetect;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.SandboxJson;
@@ -45,6 +46,9 @@ final class SandboxDoc {
     @Nullable String snapshot;
     @Nullable String policy;
     String policyVersion = "";
+    @Nullable String keyPolicy; // of the key that made it
+    @Nullable EgressJson egress; // what was asked, beside the policy
+    boolean wayOut; // made with one
     Map<String, String> labels = new LinkedHashMap<>();
     LimitsJson limits = LimitsJson.NONE;
     boolean root;
@@ -143,7 +147,8 @@ final class SandboxDoc {
                 detail,
                 degraded,
                 node == null ? "" : node,
-                version);
+                version,
+                egress);
     }
 
     /** When it will end or pause as things stand, and why. */

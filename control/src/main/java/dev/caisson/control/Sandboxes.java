@@ -131,12 +131,13 @@ final class Sandboxes implements SandboxService {
         SandboxDoc doc = SandboxDoc.of(row);
         boolean template = request.template() == null || request.template().equals(doc.template);
         boolean policy = policy(caller, request.policy()).equals(policy(caller, doc.policy));
-        if (!template || !policy) {
+        boolean egress = request.egress() == null || request.egress().equals(doc.egress);
+        if (!template || !policy || !egress) {
             throw CaissonException.of(
                             ErrorCode.ALREADY_EXISTS,
                             "A sandbox named '"
                                     + doc.name
-                                    + "' is there with another template or policy.")
+                                    + "' is there with another template, policy or way out.")
                     .withRemedy("Ask for the same, or use another name.")
                     .withDetail("current", doc.template);
         }
@@ -485,7 +486,8 @@ final class Sandboxes implements SandboxService {
                 doc.volumes,
                 doc.owned,
                 doc.allowDegraded,
-                "none");
+                "none",
+                doc.egress);
     }
 
     @Override

@@ -8,6 +8,7 @@ import dev.caisson.api.ExecResult;
 import dev.caisson.api.ExecSpec;
 import dev.caisson.api.SandboxFiles;
 import dev.caisson.core.Ids;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.FileJson;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.MoveRequest;
@@ -353,7 +354,8 @@ final class VolumeFiles implements ContentService {
                 // Should this server die meanwhile, the next one ends it at once.
                 true,
                 policy.allowDegraded() ? true : null,
-                "none");
+                "none",
+                EgressJson.closed());
     }
 
     private static long least(long wanted, @Nullable Long most) {

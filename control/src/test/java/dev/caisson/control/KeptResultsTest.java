@@ -76,6 +76,7 @@ final class KeptResultsTest {
                         null,
                         Map.of(),
                         null,
+                        null,
                         null);
         String id = runs().start(caller, request).id();
         RunJson last = runs().await(caller, id, Duration.ofSeconds(15)).orElseThrow();

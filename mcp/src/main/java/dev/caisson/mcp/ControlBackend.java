@@ -86,6 +86,7 @@ public final class ControlBackend implements Backend {
                         List.of(),
                         true,
                         null,
+                        null,
                         null);
         return control.sandboxes().create(caller, request).sandbox();
     }

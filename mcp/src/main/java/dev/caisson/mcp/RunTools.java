@@ -234,6 +234,7 @@ final class RunTools {
                 null,
                 Map.of(),
                 null,
+                null,
                 null);
     }
 
@@ -257,6 +258,7 @@ final class RunTools {
                 true,
                 null,
                 Map.of(),
+                null,
                 null,
                 null);
     }

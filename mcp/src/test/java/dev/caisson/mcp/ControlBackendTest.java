@@ -255,6 +255,7 @@ class ControlBackendTest {
                                 List.of(),
                                 true,
                                 null,
+                                null,
                                 null));
         backend.list(Map.of(), 7, "c");
         assertThat(((Listing) requests.getLast()).states())
@@ -302,6 +303,7 @@ class ControlBackendTest {
                                 null,
                                 null,
                                 Map.of(),
+                                null,
                                 null,
                                 null));
         assertThat(work.status().state()).isEqualTo("running");

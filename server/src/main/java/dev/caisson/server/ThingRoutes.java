@@ -1,6 +1,7 @@
 package dev.caisson.server;
 
 import dev.caisson.control.Control;
+import dev.caisson.v1.PolicyCheckJson;
 import dev.caisson.v1.PolicyJson;
 import dev.caisson.v1.PoolJson;
 import dev.caisson.v1.PoolRequest;
@@ -178,6 +179,15 @@ final class ThingRoutes {
                                                         x.parameter("policy"),
                                                         x.json(PolicyJson.class),
                                                         x.ifMatch()))),
+                Route.post("/v1/policies/check")
+                        .scope("policies:read")
+                        .takes(PolicyJson.class)
+                        .gives(200, PolicyCheckJson.class)
+                        .doc("Says whether a policy is valid and what to mind; stores nothing.")
+                        .does(x ->
+                                Answer.ok(
+                                        control.policies()
+                                                .check(x.caller(), x.json(PolicyJson.class)))),
                 Route.delete("/v1/policies/{policy}")
                         .scope("policies:write")
                         .gives(204, Route.Kind.NONE, null)
