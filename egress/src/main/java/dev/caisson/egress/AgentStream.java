@@ -40,6 +40,7 @@ final class AgentStream implements Duplex {
     private boolean outEnded;
     private @Nullable ResetReason lost;
     private boolean announced;
+    private @Nullable ByteBuffer handed;
     // Of the thread that reads.
     private @Nullable ByteBuffer reading;
 
@@ -68,8 +69,7 @@ final class AgentStream implements Duplex {
             if (lost != null) {
                 return;
             }
-            if (traffic.hold(size)) {
-                keep(data);
+            if (traffic.hold(size) && keep(data)) {
                 changed.signalAll();
             } else {
                 lost(ResetReason.RESET_LIMIT, false);
@@ -79,11 +79,15 @@ final class AgentStream implements Duplex {
         }
     }
 
-    private void keep(ByteBuffer data) {
+    private boolean keep(ByteBuffer data) {
         while (data.hasRemaining()) {
             ByteBuffer last = chunks.peekLast();
             if (last == null || !last.hasRemaining()) {
                 last = traffic.buffers().take();
+                if (last == null) {
+                    traffic.released(data.remaining());
+                    return false;
+                }
                 chunks.add(last);
             }
             int size = Math.min(last.remaining(), data.remaining());
@@ -91,6 +95,7 @@ final class AgentStream implements Duplex {
             last.position(last.position() + size);
             data.position(data.position() + size);
         }
+        return true;
     }
 
     /** The agent takes more. */
@@ -167,6 +172,7 @@ final class AgentStream implements Duplex {
             }
             check();
             chunk = chunks.poll();
+            handed = chunk;
         } finally {
             lock.unlock();
         }
@@ -207,8 +213,7 @@ final class AgentStream implements Duplex {
     /** Bytes of {@link #take} were used, all of them. */
     void taken(ByteBuffer chunk) throws IOException {
         int size = chunk.limit();
-        traffic.released(size);
-        traffic.buffers().give(chunk);
+        release(chunk);
         traffic.out(size);
         int credit = 0;
         lock.lock();
@@ -224,6 +229,29 @@ final class AgentStream implements Duplex {
         }
         if (credit > 0) {
             writer.frame(frame().setCredit(Credit.newBuilder().setBytes(credit)).build());
+        }
+    }
+
+    private void release(ByteBuffer chunk) {
+        lock.lock();
+        try {
+            if (handed == chunk) {
+                handed = null;
+                traffic.released(chunk.limit());
+                traffic.buffers().give(chunk);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** A chunk that never came back may still be looked at: it serves no other stream. */
+    private void forget() {
+        ByteBuffer chunk = handed;
+        if (chunk != null) {
+            handed = null;
+            traffic.released(chunk.limit());
+            traffic.buffers().forget();
         }
     }
 
@@ -301,16 +329,6 @@ final class AgentStream implements Duplex {
         }
     }
 
-    /** Whether both sides ended in order. */
-    boolean isComplete() {
-        lock.lock();
-        try {
-            return inEnded && outEnded && lost == null;
-        } finally {
-            lock.unlock();
-        }
-    }
-
     /** Cuts it; any thread. */
     @Override
     public void close() {
@@ -322,18 +340,15 @@ final class AgentStream implements Duplex {
         ResetReason reason;
         lock.lock();
         try {
-            if (inEnded && outEnded && lost == null) {
-                return;
-            }
+            boolean known = announced || inEnded && outEnded && lost == null;
             reason = lost == null ? otherwise : lost;
-            lost = reason;
-            if (announced) {
+            lost(reason, true);
+            forget();
+            if (known) {
                 return;
             }
-            announced = true;
         } finally {
             lock.unlock();
-            lost(ResetReason.RESET_ABORTED, false);
         }
         over.run();
         writer.frame(frame().setReset(Reset.newBuilder().setReason(reason)).build());

@@ -81,6 +81,8 @@ final class Channel implements Closeable {
             if (!closed) {
                 LOG.warn("egress channel ended sandbox={} cause={}", sandbox.id(), e.getMessage());
             }
+        } catch (RuntimeException e) {
+            LOG.error("egress channel failed sandbox={}", sandbox.id(), e);
         } finally {
             close();
         }
@@ -223,6 +225,9 @@ final class Channel implements Closeable {
             stream.finish(reason);
         } catch (IOException e) {
             close(); // the channel itself is gone
+        } catch (RuntimeException e) {
+            LOG.error("a stream failed sandbox={}", sandbox.id(), e);
+            close(); // a defect: nothing is left half done
         } finally {
             serving.release();
         }
@@ -267,6 +272,9 @@ final class Channel implements Closeable {
                 errands.take().run();
             }
         } catch (IOException e) {
+            close();
+        } catch (RuntimeException e) {
+            LOG.error("an answer failed sandbox={}", sandbox.id(), e);
             close();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

@@ -249,7 +249,7 @@ final class Connection implements Session {
         }
         Outside.Connected connected;
         try {
-            connected = sandbox.services().outside().connect(policy(), where);
+            connected = sandbox.connect(where);
         } catch (DeniedException e) {
             throw refuse(where, e.verdict());
         } catch (IOException e) {

@@ -91,6 +91,9 @@ final class ControlConnection implements Closeable {
                     ErrorCode.INTERNAL,
                     "The gateway could not keep it: " + e.getMessage(),
                     "Look at the disk of the gateway's folder.");
+        } catch (RuntimeException e) {
+            LOG.error("request failed kind={}", request.getBodyCase(), e);
+            return error(ErrorCode.INTERNAL, "The gateway failed.", ErrorCode.INTERNAL.remedy());
         }
     }
 
@@ -143,12 +146,17 @@ final class ControlConnection implements Closeable {
         gateway.joined(this);
         Thread.ofVirtual()
                 .name("egress-control-events")
-                .start(() -> events(outbox, hello.getEventsAfter()));
+                .start(() -> events(outbox, first(outbox, hello.getEventsAfter())));
         return ControlWelcome.newBuilder()
                 .setVersion(VERSION)
                 .setInstance(gateway.instance())
                 .setFirstEvent(outbox.first())
                 .build();
+    }
+
+    /** A client that knows more events than there were speaks of those of a folder that is gone. */
+    private static long first(Outbox outbox, long after) {
+        return after >= outbox.next() || after < 0 ? outbox.first() : after + 1;
     }
 
     private SandboxKey key(String sandbox) {
@@ -188,8 +196,8 @@ final class ControlConnection implements Closeable {
         return replies.offer(ControlReply.newBuilder().setQuestion(question).build());
     }
 
-    private void events(Outbox outbox, long after) {
-        long wanted = after + 1;
+    private void events(Outbox outbox, long first) {
+        long wanted = first;
         try {
             for (Question question : gateway.questions().open(owner)) {
                 reply(ControlReply.newBuilder().setQuestion(question).build());

@@ -21,7 +21,7 @@ import java.util.concurrent.TimeoutException;
  * resolver knows how long an answer is good, and this call does not tell.
  */
 final class HostResolver implements Resolver {
-    private static final int THREADS = 32;
+    private static final int THREADS = 128;
     private static final int WAITING = 1024;
     private static final int TIMEOUT_SECONDS = 10;
 

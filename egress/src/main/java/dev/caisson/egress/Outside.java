@@ -9,6 +9,7 @@ import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.Semaphore;
 
 /** Connects to the outside: resolve, check every address, connect to one that was checked. */
 final class Outside {
@@ -32,10 +33,12 @@ final class Outside {
     /**
      * Connects.
      *
+     * @param resolving bounds how many names its sandbox has resolved at once
      * @throws DeniedException when one address of the name may not be connected to
      * @throws IOException when nobody answers
      */
-    Connected connect(EgressPolicy policy, Destination to) throws IOException {
+    Connected connect(EgressPolicy policy, Destination to, Semaphore resolving)
+            throws IOException {
         if (proxy.isPresent()) {
             if (to instanceof Destination.Literal literal) {
                 check(policy, to, literal.address());
@@ -45,7 +48,7 @@ final class Outside {
         List<IpAddress> addresses =
                 switch (to) {
                     case Destination.Literal literal -> List.of(literal.address());
-                    case Destination.Named named -> resolver.resolve(named.host());
+                    case Destination.Named named -> resolve(named, resolving);
                 };
         if (addresses.isEmpty() || addresses.size() > MAX_ADDRESSES) {
             throw new IOException(to + " has " + addresses.size() + " addresses");
@@ -59,6 +62,16 @@ final class Outside {
         }
         HappyEyeballs.Winner winner = HappyEyeballs.connect(sockets);
         return new Connected(winner.duplex(), Optional.of(addresses.get(winner.index())));
+    }
+
+    private List<IpAddress> resolve(Destination.Named named, Semaphore resolving)
+            throws IOException {
+        resolving.acquireUninterruptibly();
+        try {
+            return resolver.resolve(named.host());
+        } finally {
+            resolving.release();
+        }
     }
 
     private static void check(EgressPolicy policy, Destination to, IpAddress address)

@@ -2,6 +2,7 @@ package dev.caisson.egress;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /** Carries bytes between a program inside and a server outside until both directions ended. */
 final class Pump {
@@ -55,7 +56,7 @@ final class Pump {
 
     private void carryDown() throws IOException {
         ByteBuffer small = ByteBuffer.allocate(SMALL);
-        ByteBuffer large = null;
+        @Nullable ByteBuffer large = null;
         try {
             while (true) {
                 ByteBuffer buffer = large == null ? small : large;
@@ -72,7 +73,9 @@ final class Pump {
                 }
             }
         } finally {
-            buffers.give(large);
+            if (large != null) {
+                buffers.give(large);
+            }
         }
     }
 

@@ -17,6 +17,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,6 +34,8 @@ final class Sandbox implements Session, DnsAnswers.Names {
     private static final int DNS_PORT = 53;
     private static final long ASK_MILLIS = 60_000;
     private static final int ASKING = 16;
+    private static final int RESOLVING = 8;
+    private static final long TOUCH = TimeUnit.HOURS.toNanos(6);
     private static final Logger LOG = LoggerFactory.getLogger(Sandbox.class);
 
     private final SandboxKey key;
@@ -46,6 +49,7 @@ final class Sandbox implements Session, DnsAnswers.Names {
     private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
     private final Set<Destination> remembered = ConcurrentHashMap.newKeySet();
     private final Semaphore asking = new Semaphore(ASKING);
+    private final Semaphore resolving = new Semaphore(RESOLVING, true);
     private volatile Rules rules;
     private volatile List<HeldSecret> secrets = List.of();
     private volatile @Nullable Channel channel;
@@ -53,6 +57,7 @@ final class Sandbox implements Session, DnsAnswers.Names {
     private @Nullable Authority authority;
     private @Nullable String trustedPem;
     private long usedKept;
+    private long touched = System.nanoTime();
 
     /**
      * What a client said of the sandbox.
@@ -87,6 +92,11 @@ final class Sandbox implements Session, DnsAnswers.Names {
     }
 
     // ---- what the client says -------------------------------------------------------------------
+
+    /** Its first policy is in force. */
+    void begun() {
+        event("policy.applied", "", Map.of());
+    }
 
     /** Another policy: what is no longer allowed is cut. */
     void apply(Rules next) {
@@ -248,7 +258,12 @@ final class Sandbox implements Session, DnsAnswers.Names {
 
     @Override
     public Dialer dialer() {
-        return to -> services.outside().connect(policy(), to).duplex();
+        return to -> connect(to).duplex();
+    }
+
+    /** Connects to the outside; a few names are resolved at a time, so that others get theirs. */
+    Outside.Connected connect(Destination to) throws IOException {
+        return services.outside().connect(policy(), to, resolving);
     }
 
     @Override
@@ -352,7 +367,16 @@ final class Sandbox implements Session, DnsAnswers.Names {
 
     /** Keeps what must not be forgotten; called now and then. */
     void keep() {
+        long now = System.nanoTime();
         synchronized (this) {
+            if (channel != null && now - touched > TOUCH) {
+                touched = now;
+                try {
+                    services.state().touch(key);
+                } catch (IOException e) {
+                    LOG.warn("files not touched sandbox={}", key.id(), e);
+                }
+            }
             long used = limits.used();
             if (limits.countsBytes() && used != usedKept) {
                 try {

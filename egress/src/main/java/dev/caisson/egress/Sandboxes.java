@@ -58,7 +58,9 @@ final class Sandboxes {
             }
             services.state().keep(key, put);
             if (known == null) {
-                sandboxes.put(key, new Sandbox(key, services, rules));
+                Sandbox made = new Sandbox(key, services, rules);
+                sandboxes.put(key, made);
+                made.begun();
             } else {
                 known.apply(rules);
             }

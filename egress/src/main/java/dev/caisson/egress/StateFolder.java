@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
@@ -28,6 +29,7 @@ import org.slf4j.LoggerFactory;
 final class StateFolder {
     private static final Duration STALE = Duration.ofDays(30);
     private static final long MAX_FILE = 4 << 20;
+    private static final String OUTBOX = "outbox-";
     private static final String PUT = ".put";
     private static final String NAMES = ".names";
     private static final String USED = ".used";
@@ -57,8 +59,11 @@ final class StateFolder {
     private void sweep(Instant before) throws IOException {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {
             for (Path file : files) {
-                boolean torn = file.toString().endsWith(".new");
+                String name = String.valueOf(file.getFileName());
+                boolean torn = name.endsWith(".new");
+                // An outbox is bounded, and its last file has the numbers.
                 if (Files.isRegularFile(file)
+                        && !name.startsWith(OUTBOX)
                         && (torn || Files.getLastModifiedTime(file).toInstant().isBefore(before))) {
                     Files.deleteIfExists(file);
                 }
@@ -153,6 +158,17 @@ final class StateFolder {
 
     void keepUsed(SandboxKey key, long used) throws IOException {
         replace(key + USED, ByteBuffer.allocate(Long.BYTES).putLong(used).array());
+    }
+
+    /** Says that a sandbox still lives, so that its files are not swept away. */
+    void touch(SandboxKey key) throws IOException {
+        FileTime now = FileTime.from(Instant.now());
+        for (String ending : List.of(PUT, NAMES, USED)) {
+            Path file = folder.resolve(key + ending);
+            if (Files.exists(file)) {
+                Files.setLastModifiedTime(file, now);
+            }
+        }
     }
 
     private void replace(String name, byte[] content) throws IOException {

@@ -69,6 +69,8 @@ final class FakeClient implements Closeable {
             }
         } catch (IOException e) {
             // the end
+        } finally {
+            replies.add(ControlReply.getDefaultInstance());
         }
     }
 
