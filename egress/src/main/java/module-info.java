@@ -1,7 +1,9 @@
 /** The egress gateway: the only way out of a sandbox. */
 module dev.caisson.egress {
+    requires dev.caisson.api;
     requires dev.caisson.policy;
     requires dev.caisson.redact;
+    requires dev.caisson.v1;
     requires dev.caisson.wire;
     requires com.google.protobuf;
     requires org.bouncycastle.pkix;
