@@ -26,6 +26,10 @@ const STEADY: Duration = Duration::from_secs(30);
 /// What is read of its log for a message.
 const LAST_WORDS: u64 = 600;
 const MAX_LOG: u64 = 4 << 20;
+/// Of an operator's file.
+const MAX_FILE: u64 = 4 << 20;
+/// What is the gateway's own in its folder.
+const OWN_NAMES: [&str; 6] = ["agents.sock", "control.sock", "state", "java", "jars", "gateway.log"];
 const OPTIONS: [&str; 11] = [
     "-XX:+UseSerialGC",
     "-Xms16m",
@@ -52,11 +56,26 @@ pub struct Gateway {
     pub group: Option<u32>,
     /// Its uid.
     pub uid: u32,
+    /// Files of root that it may read, by the name under which it finds them in its folder: secrets of the operator, as the
+    /// credentials of a proxy. Copied at each start.
+    pub files: Vec<(String, PathBuf)>,
     /// More options of its own.
     pub args: Vec<String>,
     /// Before the next start.
     pause: Duration,
     listens_since: Option<Instant>,
+}
+
+/// Reads `NAME=PATH`.
+pub fn file(text: &str) -> std::result::Result<(String, PathBuf), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    let good = |name: &str| {
+        !name.is_empty() && name.chars().all(plain) && !name.starts_with('.') && !OWN_NAMES.contains(&name)
+    };
+    match text.split_once('=') {
+        Some((name, path)) if good(name) && path.starts_with('/') => Ok((name.into(), path.into())),
+        _ => Err(format!("--gateway-file takes NAME=/PATH, and no name that the gateway uses itself: {text}")),
+    }
 }
 
 /// One that runs.
@@ -101,7 +120,17 @@ impl Gateway {
     /// With every default.
     pub fn new(java: PathBuf, jars: PathBuf, folder: PathBuf) -> Self {
         let uid = FIRST_UID + std::process::id() % UIDS;
-        Self { java, jars, folder, group: None, uid, args: Vec::new(), pause: FIRST_PAUSE, listens_since: None }
+        Self {
+            java,
+            jars,
+            folder,
+            group: None,
+            uid,
+            files: Vec::new(),
+            args: Vec::new(),
+            pause: FIRST_PAUSE,
+            listens_since: None,
+        }
     }
 
     /// Where the launcher connects for agents.
@@ -153,6 +182,7 @@ impl Gateway {
     /// Starts it.
     pub fn start(&self) -> Result<Running> {
         self.make_folder().doing(|| format!("make {}", self.folder.display()))?;
+        self.copy_files().doing(|| "copy the egress gateway's files".into())?;
         let (stdin, leash) =
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing(|| "make a pipe".into())?;
         let (words, stdout) =
@@ -197,6 +227,18 @@ impl Gateway {
             if path.symlink_metadata()?.is_dir() {
                 files(&path)?.try_for_each(|path| self.own(&path))?;
             }
+        }
+        Ok(())
+    }
+
+    fn copy_files(&self) -> io::Result<()> {
+        use std::os::unix::fs::OpenOptionsExt;
+        for (name, from) in &self.files {
+            let to = self.folder.join(name);
+            let _ = std::fs::remove_file(&to);
+            let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o400).open(&to)?;
+            io::copy(&mut std::fs::File::open(from)?.take(MAX_FILE), &mut file)?;
+            self.own(&to)?;
         }
         Ok(())
     }
@@ -295,5 +337,29 @@ impl Gateway {
             Ok(rustix::thread::set_thread_res_uid(uid, uid, uid)?)
         };
         become_it().doing(|| "become the egress gateway's user".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_the_operator_has_a_plain_name_and_a_path() {
+        assert_eq!(file("proxy=/etc/caisson/proxy").unwrap(), ("proxy".into(), "/etc/caisson/proxy".into()));
+        for bad in ["proxy", "proxy=etc", "../x=/etc/x", "=/x", "state=/x", "a/b=/x", ".x=/y", "agents.sock=/x"] {
+            assert!(file(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn one_that_dies_at_once_is_started_ever_later_and_one_that_listened_long_soon() {
+        let mut gateway = Gateway::new("/java".into(), "/jars".into(), "/folder".into());
+        let pauses: Vec<_> = (0..8).map(|_| gateway.pause()).collect();
+        assert_eq!(pauses.first(), Some(&FIRST_PAUSE));
+        assert!(pauses.is_sorted());
+        assert_eq!(pauses.last(), Some(&LAST_PAUSE));
+        gateway.listens_since = Instant::now().checked_sub(2 * STEADY);
+        assert_eq!(gateway.pause(), FIRST_PAUSE);
     }
 }

@@ -47,7 +47,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-const USAGE: &str = "usage: caisson-launcher --socket PATH --agent PATH [--state DIR] [--run DIR] [--exit-with-stdin] [--allow-uid N]… [--socket-group GID] [--exit-when-idle SECONDS] [--gateway-java HOME --gateway-jars DIR [--gateway-folder DIR] [--gateway-uid N] [--gateway-arg ARG]…]";
+const USAGE: &str = "usage: caisson-launcher --socket PATH --agent PATH [--state DIR] [--run DIR] [--exit-with-stdin] [--allow-uid N]… [--socket-group GID] [--exit-when-idle SECONDS] [--gateway-java HOME --gateway-jars DIR [--gateway-folder DIR] [--gateway-uid N] [--gateway-file NAME=PATH]… [--gateway-arg ARG]…]";
 /// The disk that most sandboxes ask for; a few of them are kept ready.
 const USUAL_DISK: disk::Shape = disk::Shape { bytes: 1 << 30, inodes: 131_072 };
 /// Exit status when the host cannot do what is needed; the reason is one line of JSON on stderr.
@@ -105,6 +105,10 @@ fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Option
             "--gateway-jars" => options.gateway.jars = Some(value()?.into()),
             "--gateway-folder" => options.gateway.folder = Some(value()?.into()),
             "--gateway-arg" => options.gateway.args.push(value()?),
+            "--gateway-file" => {
+                let (name, path) = gateway::file(&value()?)?;
+                options.gateway.files.push((name, path));
+            }
             "--gateway-uid" => {
                 let uid = value()?.parse().map_err(|_| "--gateway-uid takes a number".to_string())?;
                 options.gateway.uid = Some(uid);
@@ -132,6 +136,7 @@ struct GatewayOptions {
     jars: Option<PathBuf>,
     folder: Option<PathBuf>,
     uid: Option<u32>,
+    files: Vec<(String, PathBuf)>,
     args: Vec<String>,
 }
 
@@ -142,6 +147,7 @@ impl Options {
         let mut gateway = gateway::Gateway::new(java, jars, self.gateway.folder.clone().unwrap_or_else(beside));
         gateway.group = self.group;
         gateway.uid = self.gateway.uid.unwrap_or(gateway.uid);
+        gateway.files = self.gateway.files.clone();
         let uids = self.allowed.iter().flat_map(|uid| ["--allow-control-uid".to_string(), uid.to_string()]);
         gateway.args = uids.chain(self.gateway.args.iter().cloned()).collect();
         Some(gateway)
