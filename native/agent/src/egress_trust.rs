@@ -6,7 +6,7 @@ use caisson_wire::agent::FilePut;
 use caisson_wire::egress::Trust;
 
 /// The address does not matter: every question comes to the agent. IPv4 alone, for resolvers ask each that they are told of.
-const RESOLVER: &[u8] = b"nameserver 192.0.2.53\noptions timeout:10 attempts:2\n";
+const RESOLVER: &[u8] = b"nameserver 192.0.0.53\noptions timeout:10 attempts:2\n";
 const MAX_FILES: usize = 64;
 
 /// Tells resolvers whom to ask.

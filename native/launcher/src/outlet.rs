@@ -25,7 +25,7 @@ const ADMISSION: Duration = Duration::from_secs(5);
 /// Connections that wait for the agent; the kernel's own limit is the same.
 const BACKLOG: i32 = 4096;
 /// The agent's listeners lie at an address that nobody has a reason to ask for; the redirect leads there, not the port.
-const LISTENER_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const LISTENER_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
 const LISTENER_V6: Ipv6Addr = Ipv6Addr::new(0xfdca, 0x155a, 0, 0, 0, 0, 0, 1);
 const LISTENER_PORT: u16 = 9;
 const DNS_PORT: u16 = 53;

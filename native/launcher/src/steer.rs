@@ -15,8 +15,8 @@ const SOCKMAP: u32 = 15;
 const PROG_SK_LOOKUP: u32 = 30;
 const ATTACH_SK_LOOKUP: u32 = 36;
 
-/// The sandbox's own addresses. They are as good as loopback: what listens on them inside is reached there.
-pub const OWN_V4: [u8; 4] = [192, 0, 2, 2];
+/// The sandbox's own addresses, of a range that is local to a link by definition (RFC 7335) so that nobody else has them. They are as good as loopback: what listens on them inside is reached there.
+pub const OWN_V4: [u8; 4] = [192, 0, 0, 2];
 /// The same for IPv6: of a range of ours (RFC 4193).
 pub const OWN_V6: [u8; 16] = [0xfd, 0xca, 0x15, 0x5a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 

@@ -76,7 +76,7 @@ fn a_connection_to_any_address_reaches_the_gateway_with_its_destination() {
     let out = python(
         &mut agent,
         r#"
-for family, address in [(2, ("203.0.113.9", 443)), (2, ("10.1.2.3", 1)), (2, ("192.0.2.1", 9)), (2, ("169.254.169.254", 80)),
+for family, address in [(2, ("203.0.113.9", 443)), (2, ("10.1.2.3", 1)), (2, ("192.0.0.1", 9)), (2, ("169.254.169.254", 80)),
                         (10, ("2001:db8::5", 8443)), (10, ("fdca:155a::1", 9)), (10, ("::ffff:198.51.100.4", 25))]:
     print(*talk(family, address))
 "#,
@@ -84,7 +84,7 @@ for family, address in [(2, ("203.0.113.9", 443)), (2, ("10.1.2.3", 1)), (2, ("1
     let expected: Vec<String> = [
         "203.0.113.9 443",
         "10.1.2.3 1",
-        "192.0.2.1 9",
+        "192.0.0.1 9",
         "169.254.169.254 80",
         "2001:db8::5 8443",
         "fdca:155a::1 9",
@@ -171,7 +171,7 @@ fn loopback_and_the_sandboxs_own_addresses_stay_inside() {
     let out = python(
         &mut agent,
         r#"
-for family, address in [(2, "127.0.0.1"), (2, "127.9.9.9"), (10, "::1"), (2, "192.0.2.2"), (10, "fdca:155a::2")]:
+for family, address in [(2, "127.0.0.1"), (2, "127.9.9.9"), (10, "::1"), (2, "192.0.0.2"), (10, "fdca:155a::2")]:
     server = socket.socket(family); server.bind((address, 0)); server.listen()
     port = server.getsockname()[1]
     client = socket.socket(family); client.connect((address, port))
