@@ -42,6 +42,8 @@ enum Asked {
 pub struct Outlet {
     /// Empty: this launcher has none.
     pub channel: Option<OwnedFd>,
+    /// The helper; unknown after an upgrade.
+    process: Option<OwnedFd>,
     /// Of the gateway.
     pub control: String,
     last: u64,
@@ -52,8 +54,18 @@ pub struct Outlet {
 
 impl Outlet {
     /// The helper at the other end.
-    pub fn new(channel: OwnedFd, control: String) -> Self {
-        Self { channel: Some(channel), control, ..Default::default() }
+    pub fn new(channel: OwnedFd, process: Option<OwnedFd>, control: String) -> Self {
+        Self { channel: Some(channel), process, control, ..Default::default() }
+    }
+
+    /// Ends the helper, and with it the gateway, before their folder is removed.
+    pub fn end(self) {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        drop(self.channel);
+        if let Some(process) = self.process {
+            let patience = Timespec { tv_sec: 2, tv_nsec: 0 };
+            let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&patience));
+        }
     }
 
     /// An answer is waited for.

@@ -143,7 +143,7 @@ struct GatewayOptions {
 impl Options {
     fn gateway(&self) -> Option<gateway::Gateway> {
         let (java, jars) = (self.gateway.java.clone()?, self.gateway.jars.clone()?);
-        let beside = || self.socket.with_file_name("egress");
+        let beside = || self.socket.with_file_name(journal::EGRESS);
         let mut gateway = gateway::Gateway::new(java, jars, self.gateway.folder.clone().unwrap_or_else(beside));
         gateway.group = self.group;
         gateway.uid = self.gateway.uid.unwrap_or(gateway.uid);
@@ -156,7 +156,8 @@ impl Options {
     /// Forks what lays the way out, when there is to be one. Before anything that it may not have.
     fn outlet(&self) -> Result<egress::Outlet> {
         let Some(gateway) = self.gateway() else { return Ok(egress::Outlet::default()) };
-        Ok(egress::Outlet::new(outlet::fork(gateway)?, self.control()))
+        let (channel, process) = outlet::fork(gateway)?;
+        Ok(egress::Outlet::new(channel, Some(process), self.control()))
     }
 
     fn control(&self) -> String {
@@ -315,7 +316,7 @@ fn resume(
         by_group: options.group.is_some(),
         state: options.state.clone(),
         degraded: legacy.state.degraded,
-        outlet: outlet.map_or_else(egress::Outlet::default, |fd| egress::Outlet::new(fd, options.control())),
+        outlet: outlet.map_or_else(egress::Outlet::default, |fd| egress::Outlet::new(fd, None, options.control())),
         snapshots,
         volumes,
         exit_when_idle: options.exit_when_idle,

@@ -74,15 +74,15 @@ pub struct Told {
     pub listening: bool,
 }
 
-/// Forks the helper. The caller has one thread. Returns the launcher's end of the channel.
-pub fn fork(gateway: Gateway) -> Result<OwnedFd> {
+/// Forks the helper. The caller has one thread. Returns the launcher's end of the channel, and a pidfd.
+pub fn fork(gateway: Gateway) -> Result<(OwnedFd, OwnedFd)> {
     let (ours, theirs) = sys::packet_pair().doing(|| "make the outlet's channel".into())?;
     let parent = rustix::process::getpid();
     // SAFETY: the launcher has one thread yet.
     match unsafe { sys::fork() }.doing(|| "fork the outlet".into())? {
-        Forked::Parent(_) => {
+        Forked::Parent(pid) => {
             rustix::io::ioctl_fionbio(&ours, true).doing(|| "make a channel non-blocking".into())?;
-            Ok(ours)
+            Ok((ours, sys::pidfd_open(pid).doing(|| "open a pidfd".into())?))
         }
         Forked::Child => {
             drop(ours);

@@ -194,7 +194,8 @@ impl Server {
             self.expire();
             self.go_on_with_upgrade();
         }
-        let Parts { cgroups, mut journal, janitor, .. } = self.parts;
+        let Parts { cgroups, mut journal, janitor, outlet, .. } = self.parts;
+        outlet.end();
         for cleared in janitor.finish().into_iter().filter(|c| c.uid_base.is_some()) {
             let _ = journal.gone(&cleared.id);
         }

@@ -305,6 +305,32 @@ fn nothing_is_left_of_a_sandbox_with_a_way_out() {
 }
 
 #[test]
+fn the_gateway_and_its_folder_end_with_the_launcher() {
+    if skipped("the_gateway_and_its_folder_end_with_the_launcher") {
+        return;
+    }
+    let launcher = launcher();
+    let (client, ..) = start(&launcher);
+    let (folder, pid) = (folder(&launcher), pid_of_gateway(&folder(&launcher)).unwrap());
+    assert!(common::alive(pid as u32) && folder.exists(), "control");
+    drop(client);
+    let base = launcher.end_and_keep();
+    wait_until("the gateway is gone", || !common::alive(pid as u32));
+    assert!(!folder.exists() && !folder.parent().unwrap().exists());
+    std::fs::remove_dir_all(base).unwrap();
+    // A SIGKILL leaves the folder; the gateway goes all the same, and the next launcher clears.
+    let killed = self::launcher();
+    let (_client, ..) = start(&killed);
+    let pid = pid_of_gateway(&self::folder(&killed)).unwrap();
+    let left = self::folder(&killed);
+    let base = killed.kill();
+    wait_until("the gateway is gone", || !common::alive(pid as u32));
+    assert!(left.exists(), "control: a SIGKILL leaves it");
+    let _next = Launcher::start_as(&base, &["--socket", base.join("run/t/launcher.sock").to_str().unwrap()]);
+    assert!(!left.exists());
+}
+
+#[test]
 fn a_sandbox_with_a_way_out_lives_through_an_upgrade() {
     if skipped("a_sandbox_with_a_way_out_lives_through_an_upgrade") {
         return;

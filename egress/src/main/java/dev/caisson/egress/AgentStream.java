@@ -20,9 +20,12 @@ import org.jspecify.annotations.Nullable;
  */
 final class AgentStream implements Duplex {
     /** Bytes of each direction that may be on their way from the start. */
-    static final int WINDOW = 256 << 10;
+    static final int WINDOW = 64 << 10;
 
-    private static final int CREDIT_AT = WINDOW / 4;
+    /** What an opened stream is granted besides. */
+    private static final int WIDER = 192 << 10;
+
+    private static final int CREDIT_AT = WINDOW;
 
     private final int id;
     private final ChannelWriter writer;
@@ -155,7 +158,14 @@ final class AgentStream implements Duplex {
 
     /** The connection to the outside is there, or the gateway itself answers. */
     void opened() throws IOException {
+        lock.lock();
+        try {
+            toReceive += WIDER;
+        } finally {
+            lock.unlock();
+        }
         writer.frame(frame().setOpened(Opened.getDefaultInstance()).build());
+        writer.frame(frame().setCredit(Credit.newBuilder().setBytes(WIDER)).build());
     }
 
     /**
