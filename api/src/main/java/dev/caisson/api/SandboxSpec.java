@@ -1,8 +1,10 @@
 package dev.caisson.api;
 
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Collectors;
 
 /**
  * What a sandbox is to be. Everything is closed or limited unless said otherwise here.
@@ -19,6 +21,8 @@ import java.util.Optional;
  * @param allowDegraded whether a host that cannot do all is accepted; what is missing is then in
  *     every result
  * @param root whether commands may run as uid 0 inside, which has few capabilities; default false
+ * @param egress the way out, as the JSON document of docs/egress-policy.md; empty: none, and on a
+ *     server what its policy gives
  */
 public record SandboxSpec(
         Optional<String> name,
@@ -30,7 +34,7 @@ public record SandboxSpec(
         Optional<Duration> maxLife,
         boolean allowDegraded,
         boolean root,
-        EgressSpec egress) {
+        Optional<String> egress) {
 
     private static final SandboxSpec DEFAULTS =
             new SandboxSpec(
@@ -43,7 +47,7 @@ public record SandboxSpec(
                     Optional.empty(),
                     false,
                     false,
-                    EgressSpec.closed());
+                    Optional.empty());
 
     /** Template {@code host}, the strongest tier of this host, default limits. */
     public static SandboxSpec defaults() {
@@ -157,9 +161,40 @@ public record SandboxSpec(
                 name, labels, tier, template, limits, env, maxLife, allowDegraded, newRoot, egress);
     }
 
-    /** The same with another way out. */
-    public SandboxSpec withEgress(EgressSpec newEgress) {
+    /**
+     * The same with another way out.
+     *
+     * @param document JSON, as docs/egress-policy.md says
+     */
+    public SandboxSpec withEgress(String document) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, env, maxLife, allowDegraded, root, newEgress);
+                name,
+                labels,
+                tier,
+                template,
+                limits,
+                env,
+                maxLife,
+                allowDegraded,
+                root,
+                Optional.of(document));
+    }
+
+    /**
+     * The same with HTTPS to these hosts, and nothing else, for its way out.
+     *
+     * @param hosts names, or {@code *.suffix} for every name below it
+     * @throws CaissonException {@link ErrorCode#INVALID} for what cannot be a name
+     */
+    public SandboxSpec withAllowedHosts(String... hosts) {
+        for (String host : hosts) {
+            if (!host.matches("(\\*\\.)?[A-Za-z0-9_.-]{1,253}")) {
+                throw CaissonException.invalid("egress", "'" + host + "' is not a host name.");
+            }
+        }
+        return withEgress(
+                Arrays.stream(hosts)
+                        .map(host -> "{\"host\":\"" + host + "\"}")
+                        .collect(Collectors.joining(",", "{\"allow\":[", "]}")));
     }
 }

@@ -1,6 +1,8 @@
 package dev.caisson.cli;
 
 import dev.caisson.client.ServiceClient;
+import dev.caisson.v1.EgressJson;
+import dev.caisson.v1.Json;
 import dev.caisson.v1.SandboxJson;
 import dev.caisson.v1.SandboxRequest;
 import dev.caisson.v1.VolumeMountJson;
@@ -74,6 +76,9 @@ final class CreateCommand extends ServerCommand {
             description = "mount a volume, repeatable")
     private @Nullable List<String> volumes;
 
+    @ArgGroup(validate = false)
+    private EgressOptions egress = new EgressOptions();
+
     @Option(names = "--pool", paramLabel = "NAME", description = "take it from a pool; or: none")
     private @Nullable String pool;
 
@@ -109,7 +114,11 @@ final class CreateCommand extends ServerCommand {
                 null,
                 allowDegraded ? true : null,
                 pool,
-                null);
+                egress());
+    }
+
+    private @Nullable EgressJson egress() {
+        return egress.document().map(json -> Json.read(json, EgressJson.class)).orElse(null);
     }
 
     private List<VolumeMountJson> mounts() {

@@ -69,7 +69,7 @@ final class RunRequests {
                 sandbox.labels(),
                 Requests.root(sandbox),
                 sandbox.allowDegraded() ? true : null,
-                null);
+                Requests.egress(sandbox));
     }
 
     /** Code with its language, or a command. */

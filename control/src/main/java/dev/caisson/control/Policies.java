@@ -6,6 +6,7 @@ import dev.caisson.api.EventType;
 import dev.caisson.core.Ids;
 import dev.caisson.policy.EgressLint;
 import dev.caisson.v1.EgressJson;
+import dev.caisson.v1.EgressLayersJson;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.Page;
 import dev.caisson.v1.PolicyCheckJson;
@@ -230,6 +231,13 @@ final class Policies implements PolicyService {
         Row row = ledger.write(tx -> put(tx, caller, name, policy, version));
         recent.forget();
         return form(row);
+    }
+
+    @Override
+    public EgressLayersJson egress(Caller caller, String sandbox) {
+        Access.require(caller, "policies:read");
+        Row row = ledger.read(tx -> Rows.require(tx, Kind.SANDBOX, caller.tenant(), sandbox));
+        return new EgressLayersJson(egress(SandboxDoc.of(row)));
     }
 
     @Override

@@ -1,5 +1,6 @@
 package dev.caisson.control;
 
+import dev.caisson.v1.EgressLayersJson;
 import dev.caisson.v1.Page;
 import dev.caisson.v1.PolicyCheckJson;
 import dev.caisson.v1.PolicyJson;
@@ -18,6 +19,9 @@ public interface PolicyService {
 
     /** Whether one is valid, and what is to be said of it; nothing is stored. */
     PolicyCheckJson check(Caller caller, PolicyJson policy);
+
+    /** The way out of a sandbox as the policies of now have it. */
+    EgressLayersJson egress(Caller caller, String sandbox);
 
     /** Deletes one that is not the default. */
     void delete(Caller caller, String id);

@@ -119,9 +119,7 @@ final class LiveSandbox implements Sandbox {
     }
 
     private Optional<EgressPlan> egress() {
-        return spec.egress().isClosed()
-                ? Optional.empty()
-                : Optional.of(new EgressPlan(spec.egress().documents(), "", GROUP));
+        return spec.egress().map(document -> new EgressPlan(List.of(document), "", GROUP));
     }
 
     private void awaitReady() {

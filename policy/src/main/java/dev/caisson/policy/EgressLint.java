@@ -37,6 +37,7 @@ public final class EgressLint {
             }
             lint.tls(field, rule);
         }
+        lint.undone(document);
         document.packages().forEach(lint::packages);
         lint.findings.sort(Comparator.comparingInt(finding -> LEVELS.indexOf(finding.level())));
         return List.copyOf(lint.findings);
@@ -176,6 +177,38 @@ public final class EgressLint {
                             + " provider (domain fronting).",
                     "Leave it out, or terminate TLS.");
         }
+    }
+
+    /** Rules add up, so one that judges requests means nothing beside one that does not. */
+    private void undone(EgressJson document) {
+        RuleReader reader = new RuleReader();
+        for (int i = 0; i < document.allow().size(); i++) {
+            reader.read(i, "egress.allow[" + i + "]", document.allow().get(i));
+        }
+        for (HostRule judging : reader.hosts()) {
+            if (judging.opening().http().isEmpty()) {
+                continue;
+            }
+            reader.hosts().stream()
+                    .filter(other -> undoes(other, judging))
+                    .findFirst()
+                    .ifPresent(other ->
+                            add(
+                                    "warning",
+                                    "egress.allow[" + judging.index() + "].http",
+                                    other.text() + " allows requests that these rules do not.",
+                                    "Give that rule http as well, or other hosts or ports."));
+        }
+    }
+
+    private static boolean undoes(HostRule other, HostRule judging) {
+        return other.opening().http().isEmpty()
+                && other.pattern().covers(judging.pattern())
+                && judging.opening().ports().entrySet().stream()
+                        .anyMatch(port ->
+                                port.getValue().stream()
+                                        .anyMatch(scheme ->
+                                                other.opening().carries(port.getKey(), scheme)));
     }
 
     private void packages(String ecosystem, PackageRule rule) {

@@ -103,6 +103,30 @@ class EgressLintTest {
     }
 
     @Test
+    void warnsOfRulesOfRequestsThatAnotherRuleUndoes() {
+        String judged = "{'host':'api.a.test','http':[{'path':'/v1'}]}";
+        for (String other :
+                List.of(
+                        "{'host':'*.a.test'}",
+                        "{'host':'api.a.test'}",
+                        "{'host':'*.a.test','schemes':['tls'],'ports':[443]}")) {
+            assertThat(lint("{'allow':[" + judged + "," + other + "]}"))
+                    .containsExactly("warning egress.allow[0].http");
+            assertThat(lint("{'allow':[" + other + "," + judged + "]}"))
+                    .containsExactly("warning egress.allow[1].http");
+        }
+        for (String other :
+                List.of(
+                        "{'host':'*.b.test'}",
+                        "{'host':'a.test'}",
+                        "{'host':'*.api.a.test'}",
+                        "{'host':'*.a.test','ports':[8443]}",
+                        "{'host':'*.a.test','http':[{'path':'/v2'}]}")) {
+            assertThat(lint("{'allow':[" + judged + "," + other + "]}")).isEmpty();
+        }
+    }
+
+    @Test
     void refusesWhatIsNotValid() {
         assertThatThrownBy(() -> lint("{'mode':'open'}")).isInstanceOf(CaissonException.class);
     }
