@@ -29,8 +29,30 @@ final class Escape {
     private static final String SHORTS = "\"\\/'bfnrt";
     private static final byte[] MEANINGS = "\"\\/'\b\f\n\r\t".getBytes(StandardCharsets.ISO_8859_1);
 
+    private static final byte HEX = 1;
+    private static final byte FOLLOWS = 2;
+
+    /** What a byte may be in an escape. */
+    private static final byte[] ROLES = roles();
+
     private byte[] meaning = new byte[4];
     private int count;
+
+    private static byte[] roles() {
+        byte[] roles = new byte[256];
+        "0123456789abcdefABCDEF".chars().forEach(c -> roles[c] |= HEX);
+        (SHORTS + "ux").chars().forEach(c -> roles[c] |= FOLLOWS);
+        return roles;
+    }
+
+    static boolean isHex(byte b) {
+        return (ROLES[b & 0xFF] & HEX) != 0;
+    }
+
+    /** Whether a byte behind a backslash may make it an escape. */
+    static boolean mayFollow(byte b) {
+        return (ROLES[b & 0xFF] & FOLLOWS) != 0;
+    }
 
     /** The kind of escape that a byte may begin. */
     static int kind(byte b) {
@@ -136,11 +158,10 @@ final class Escape {
             if (i >= limit) {
                 return -2;
             }
-            int digit = Character.digit(bytes[i], 16);
-            if (bytes[i] < 0 || digit < 0) {
+            if (!isHex(bytes[i])) {
                 return -1;
             }
-            value = value << 4 | digit;
+            value = value << 4 | Character.digit(bytes[i], 16);
         }
         return value;
     }

@@ -35,6 +35,7 @@ final class Scan implements Redactor.Stream {
     private long released; // all before was handed out, or taken out
     private long covered; // all before that is not released is part of what was replaced
     private long walkTo; // no skipping before
+    private boolean beside; // whether a cursor is active
     private int plain; // state
     private long found;
 
@@ -105,18 +106,12 @@ final class Scan implements Redactor.Stream {
     }
 
     private boolean maySkip() {
-        if (position < walkTo
-                || base + size - position < WORTH_SKIPPING
-                || trie.depth(plain) >= sieve.stride()
-                || position - trie.depth(plain) < base) {
-            return false;
-        }
-        for (Cursor cursor : cursors) {
-            if (cursor.active()) {
-                return false;
-            }
-        }
-        return true;
+        int depth = trie.depth(plain);
+        return !beside
+                && position >= walkTo
+                && base + size - position >= WORTH_SKIPPING
+                && depth < sieve.stride()
+                && position - depth >= base;
     }
 
     /** Reads one byte, and the escape that it begins; whether that could be told. */
@@ -134,13 +129,8 @@ final class Scan implements Redactor.Stream {
                 length = 0;
             }
         }
-        for (int other = 0; other < cursors.length; other++) {
-            if (other == kind && length > 0) {
-                escaped(kind, length);
-            } else if (cursors[other].active() && position >= escapeEnds[other]) {
-                int match = cursors[other].readPlain(b, position + 1);
-                found(cursors[other], match, 0);
-            }
+        if (beside || length > 0) {
+            others(b, kind, length);
         }
         plain = trie.next(plain, b);
         position++;
@@ -149,6 +139,20 @@ final class Scan implements Redactor.Stream {
             spans.add(Math.max(released, position - match), position);
         }
         return true;
+    }
+
+    /** Reads a byte, or the escape that it begins, beside the plain reading. */
+    private void others(byte b, int kind, int length) {
+        beside = false;
+        for (int other = 0; other < cursors.length; other++) {
+            if (other == kind && length > 0) {
+                escaped(kind, length);
+            } else if (cursors[other].active() && position >= escapeEnds[other]) {
+                int match = cursors[other].readPlain(b, position + 1);
+                found(cursors[other], match, 0);
+            }
+            beside |= cursors[other].active();
+        }
     }
 
     /** Whether it matters how an escape goes on. A line break does only within a form. */
@@ -192,7 +196,7 @@ final class Scan implements Redactor.Stream {
         long floor = position - trie.depth(plain);
         int at = (int) (position - base);
         while (true) {
-            at = sieve.next(buffer, at, size);
+            at = sieve.next(buffer, at, size, (int) (floor - base));
             if (size - at < Sieve.BLOCK + Sieve.AHEAD) {
                 enter(floor, base + at, base + at);
                 return;
@@ -244,7 +248,7 @@ final class Scan implements Redactor.Stream {
             return false;
         }
         if (kind == Escape.LINE) {
-            return breaks(at, floor);
+            return sieve.breaks(buffer, at, (int) (floor - base));
         }
         int length = escape.read(buffer, at, size);
         if (length == 0) {
@@ -257,18 +261,6 @@ final class Scan implements Redactor.Stream {
         }
         escapeEnds[kind] = base + at + length;
         return false;
-    }
-
-    /** Whether a form may go on behind a line break. */
-    private boolean breaks(int at, long floor) {
-        int before = at > 0 && buffer[at - 1] == '\r' ? at - 2 : at - 1;
-        if (base + before - 1 < floor) {
-            return base + before >= floor;
-        }
-        byte near = buffer[before];
-        byte next = buffer[at + 1];
-        return sieve.mayHave(buffer[before - 1], near, next)
-                || sieve.mayHave(near, next, buffer[at + 2]);
     }
 
     // ---- handing out

@@ -42,7 +42,8 @@ final class Reference {
         Escape escape = new Escape();
         boolean broken = false;
         for (int i = 0; i < all.length; ) {
-            int length = kind >= 0 && Escape.kind(all[i]) == kind ? escape.read(all, i, all.length) : 0;
+            int length =
+                    kind >= 0 && Escape.kind(all[i]) == kind ? escape.read(all, i, all.length) : 0;
             int count = length > 0 ? escape.count() : 1;
             length = Math.max(1, length);
             if (count == 0 && broken) {
