@@ -140,7 +140,7 @@ final class PipeDelivery implements Delivery {
             int count;
             lock.lock();
             try {
-                while (size == 0 && !ended && !closed) {
+                while (size == 0 && length > 0 && !ended && !closed) {
                     changed.await();
                 }
                 if (size == 0 || length == 0) {
