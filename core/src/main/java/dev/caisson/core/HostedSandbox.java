@@ -57,6 +57,7 @@ public final class HostedSandbox implements AutoCloseable {
     private final boolean root;
     private final AtomicReference<@Nullable EndReason> wantedEnd = new AtomicReference<>();
     private final CompletableFuture<EngineSandbox.Ended> end = new CompletableFuture<>();
+    private final Redaction redaction = new Redaction();
     private final AgentClient client;
     private final Transfers transfers;
     private final LiveFiles files;
@@ -181,8 +182,8 @@ public final class HostedSandbox implements AutoCloseable {
         this.root = root;
         handle.onEnd().thenAccept(this::gone);
         this.client = connected();
-        this.transfers = new Transfers(client);
-        this.files = new LiveFiles(transfers, host.reporter(Optional.empty()));
+        this.transfers = new Transfers(client, redaction);
+        this.files = new LiveFiles(transfers, reporter(Optional.empty()));
     }
 
     private AgentClient connected() {
@@ -257,6 +258,11 @@ public final class HostedSandbox implements AutoCloseable {
         return known;
     }
 
+    /** What is taken out of all that leaves it: output of commands and files. */
+    public Redaction redaction() {
+        return redaction;
+    }
+
     // ---- commands
 
     /**
@@ -272,11 +278,15 @@ public final class HostedSandbox implements AutoCloseable {
                 execId,
                 spec.withCapture(false),
                 new SinkDelivery(sink, "caisson-exec-" + execId),
-                new ExecStream.Observer() {});
+                new RedactionEvents(reporter(Optional.of(execId))));
     }
 
-    StreamExec begin(
-            String execId, ExecSpec spec, Delivery delivery, ExecStream.Observer observer) {
+    /** Tells events about it, or about an exec of it, without secrets. */
+    private Reporter reporter(Optional<String> exec) {
+        return redaction.over(host.reporter(exec));
+    }
+
+    StreamExec begin(String execId, ExecSpec spec, Delivery delivery, ExecObserver observer) {
         checkUser(spec);
         ExecStream stream =
                 new ExecStream(
@@ -286,7 +296,7 @@ public final class HostedSandbox implements AutoCloseable {
                         delivery,
                         observer);
         stream.begin();
-        return new StreamExec(execId, stream, host.reporter(Optional.of(execId)));
+        return new StreamExec(execId, stream, reporter(Optional.of(execId)));
     }
 
     /** Refuses uid 0 where the sandbox was not made for it. */
@@ -299,16 +309,17 @@ public final class HostedSandbox implements AutoCloseable {
         }
     }
 
-    private ExecStream.Options options(ExecSpec spec) {
+    private ExecOptions options(ExecSpec spec) {
         Limits limits = settings.limits();
         Instant start = Instant.now();
-        return new ExecStream.Options(
+        return new ExecOptions(
                 spec.capture(),
                 spec.outputLimit().orElse(limits.outputLimit()).bytes(),
                 spec.onOutputLimit().orElse(limits.onOutputLimit()) == OnOutputLimit.KILL,
                 degraded,
                 host.outlives(),
-                handle.hasEgress() ? Optional.of(() -> handle.refusals(start)) : Optional.empty());
+                handle.hasEgress() ? Optional.of(() -> handle.refusals(start)) : Optional.empty(),
+                redaction);
     }
 
     /**
@@ -336,6 +347,7 @@ public final class HostedSandbox implements AutoCloseable {
                     "Events of the exec " + known.exec() + " behind " + from + " are forgotten.");
         }
         ExecSpec plain = spec.withCapture(false);
+        Reporter reporter = reporter(Optional.of(known.exec()));
         ExecStream stream =
                 ExecStream.adopt(
                         client,
@@ -343,9 +355,9 @@ public final class HostedSandbox implements AutoCloseable {
                         from,
                         StartMessage.of(known.exec(), plain, settings.env(), settings.limits()),
                         options(plain),
-                        new SinkDelivery(sink, "caisson-exec-" + known.exec()));
+                        new SinkDelivery(sink, "caisson-exec-" + known.exec()),
+                        new RedactionEvents(reporter));
         stream.takeUp();
-        Reporter reporter = host.reporter(Optional.of(known.exec()));
         reporter.emit(EventType.EXEC_ADOPTED, "", () -> Map.of("seq", from.seq()));
         return new StreamExec(known.exec(), stream, reporter);
     }
@@ -458,7 +470,7 @@ public final class HostedSandbox implements AutoCloseable {
         }
 
         private Reporter reporter() {
-            return host.reporter(Optional.empty());
+            return HostedSandbox.this.reporter(Optional.empty());
         }
 
         @Override

@@ -202,6 +202,11 @@ final class LiveSandbox implements Sandbox {
         return hosted.liveFiles();
     }
 
+    /** What is taken out of all that leaves it. */
+    Redaction redaction() {
+        return hosted.redaction();
+    }
+
     @Override
     public Tunnel dial(int port) {
         return hosted.dial(port);
@@ -242,7 +247,7 @@ final class LiveSandbox implements Sandbox {
         hosted.checkUser(command);
         checkNotPaused();
         String exec = Ids.next(Ids.Kind.EXEC);
-        Reporter reporter = events.about(subject.withExec(exec));
+        Reporter reporter = redaction().over(events.about(subject.withExec(exec)));
         reporter.emit(
                 EventType.EXEC_STARTED,
                 "",
