@@ -1,0 +1,188 @@
+package dev.caisson.control;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
+import dev.caisson.core.SecretUse;
+import dev.caisson.v1.EgressJson;
+import java.time.Instant;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+
+/**
+ * Which secrets a sandbox may use, and what stands for them inside. A sandbox keeps the ids of what
+ * it was given, so that a later secret of the same name is not given to it. Thread-safe.
+ */
+final class SecretUses {
+    private static final int MAX_NAMES = 32;
+    private static final int PLACEHOLDER_BYTES = 16;
+    private static final String PREFIX = "csp_";
+
+    private final Ledger ledger;
+    private final Vault vault;
+    private final SecretRefresh refresh;
+    private final SecretFeed feed;
+
+    SecretUses(Ledger ledger, Vault vault, SecretRefresh refresh, SecretFeed feed) {
+        this.ledger = ledger;
+        this.vault = vault;
+        this.refresh = refresh;
+        this.feed = feed;
+    }
+
+    /**
+     * What stands for a secret in one sandbox: derived, so that it is the same after a restore and
+     * nowhere stored, and tells nothing of that of another sandbox.
+     */
+    static String placeholder(Vault vault, String sandbox, String secret) {
+        byte[] mac = vault.hmac("secret placeholder\n" + sandbox + "\n" + secret);
+        return PREFIX + HexFormat.of().formatHex(mac, 0, PLACEHOLDER_BYTES);
+    }
+
+    /**
+     * The secrets of these names, if each policy lists them.
+     *
+     * @param layers documents of the way out that hold together; none: nothing is allowed
+     * @param env variables that are set already
+     * @return variables that hold placeholders, by the ids of the secrets; empty: no variable
+     * @throws CaissonException {@link ErrorCode#POLICY_DENIED}, {@link ErrorCode#NOT_FOUND}, {@link
+     *     ErrorCode#INVALID_STATE} for one that has come to its end
+     */
+    Map<String, String> resolve(
+            String tenant, List<EgressJson> layers, List<String> names, Set<String> env) {
+        if (names.size() > MAX_NAMES) {
+            throw CaissonException.invalid("secrets", "There are at most " + MAX_NAMES + " secrets.")
+                    .withDetail("allowed", Integer.toString(MAX_NAMES));
+        }
+        Map<String, String> found = new LinkedHashMap<>();
+        Map<String, String> variables = new HashMap<>(); // to the name of the secret
+        for (String name : names) {
+            requireListed(layers, name);
+            Row row = row(tenant, name);
+            SecretDoc doc = SecretDoc.of(row);
+            requireUsable(doc, name);
+            String variable = doc.spec().env();
+            if (found.put(row.id(), variable == null ? "" : variable) != null) {
+                continue;
+            }
+            if (variable != null) {
+                if (env.contains(variable) || variables.put(variable, name) != null) {
+                    throw CaissonException.invalid(
+                                    "secrets",
+                                    "The variable " + variable + " of the secret '" + name
+                                            + "' is set already.")
+                            .withRemedy("Leave it out of env, or give secrets other variables.");
+                }
+            }
+            refresh.now(row);
+        }
+        return found;
+    }
+
+    private static void requireListed(List<EgressJson> layers, String name) {
+        if (layers.isEmpty() || !layers.stream().allMatch(one -> one.secrets().contains(name))) {
+            throw CaissonException.of(
+                            ErrorCode.POLICY_DENIED,
+                            "The policy does not allow the secret '" + Boxes.shown(name) + "'.")
+                    .withRemedy("Ask an admin to list it in egress.secrets of the policy.")
+                    .withDetail("field", "secrets")
+                    .withDetail("requested", Boxes.shown(name));
+        }
+    }
+
+    /** By name only: a policy lists names. */
+    private Row row(String tenant, String name) {
+        return ledger.read(tx -> tx.named(Kind.SECRET, tenant, name))
+                .orElseThrow(() -> Rows.missing(Kind.SECRET, Boxes.shown(name)));
+    }
+
+    private void requireUsable(SecretDoc doc, String name) {
+        Instant now = ledger.now();
+        if (!doc.usable(now)) {
+            throw CaissonException.of(
+                            ErrorCode.INVALID_STATE,
+                            "The secret '" + name + "' is " + doc.state(now) + ".")
+                    .withRemedy("Ask an admin to rotate it, or to make another one.")
+                    .withDetail("current", doc.state(now));
+        }
+    }
+
+    /** Variables with their placeholders, as they are inside. */
+    Map<String, String> env(String sandbox, Map<String, String> secrets) {
+        Map<String, String> env = new HashMap<>();
+        secrets.forEach((secret, variable) -> {
+            if (!variable.isEmpty()) {
+                env.put(variable, placeholder(vault, sandbox, secret));
+            }
+        });
+        return env;
+    }
+
+    // ---- at the gateway
+
+    /** A sandbox that is about to begin, or to go on, uses these. */
+    void open(String sandbox, Map<String, String> secrets) {
+        feed.open(sandbox, secrets.keySet());
+    }
+
+    /** A sandbox that lived on without this server uses these. */
+    void adopt(String sandbox, Map<String, String> secrets) {
+        feed.adopt(sandbox, secrets.keySet());
+    }
+
+    /** An exec that had secrets of its own is over. */
+    void close(String sandbox, Map<String, String> secrets) {
+        feed.close(sandbox, secrets.keySet());
+    }
+
+    /** A sandbox is gone. */
+    void gone(String sandbox) {
+        feed.gone(sandbox);
+    }
+
+    /** What a sandbox may use now, with the placeholders inside. */
+    List<SecretUse> of(String sandbox) {
+        return feed.usesOf(sandbox);
+    }
+
+    /**
+     * All values that must not be seen in what comes out of a sandbox, and the parts of them that
+     * are secret by themselves; the caller clears them.
+     */
+    List<byte[]> valuesFor(String sandbox) {
+        return feed.valuesOf(sandbox);
+    }
+
+    /** Told the id of each sandbox whose values may have changed; must not block. */
+    void watch(Consumer<String> watcher) {
+        feed.watch(watcher);
+    }
+
+    /**
+     * Requests of a sandbox got a secret: counted in the transaction that notes the event, so that
+     * nothing is counted twice or lost.
+     *
+     * @param tenant of the sandbox; another one's secret is not counted
+     */
+    static void used(
+            Store.Tx tx, String tenant, String secret, long requests, long bytes, Instant at) {
+        tx.find(Kind.SECRET, secret)
+                .filter(row -> row.tenant().equals(tenant))
+                .ifPresent(row -> {
+                    SecretDoc doc = SecretDoc.of(row);
+                    SecretDoc.Usage usage = doc.usage().plus(requests, bytes, at);
+                    tx.update(Kind.SECRET, Rows.withBody(row, doc.used(usage)));
+                });
+    }
+
+    /** Looks at what is in use, and reads sources again; a timer calls it. */
+    void tick() {
+        Collection<Row> rows = feed.tick();
+        refresh.tick(rows);
+    }
+}
