@@ -50,6 +50,7 @@ final class Commands {
                     "keys",
                     "tenants",
                     "webhooks",
+                    "secrets",
                     "tickets",
                     "usage",
                     "events",
@@ -103,6 +104,7 @@ final class Commands {
             case "keys" -> new KeysCommand();
             case "tenants" -> new TenantsCommand();
             case "webhooks" -> new WebhooksCommand();
+            case "secrets" -> new SecretsCommand();
             case "tickets" -> new TicketsCommand();
             case "usage" -> new UsageCommand();
             case "events" -> new EventsCommand();

@@ -86,7 +86,8 @@ final class FakeHost implements AutoCloseable {
                         64,
                         "http://{port}-{id}.localhost",
                         WebhookConfig.defaults(),
-                        null);
+                        null,
+                        SecretConfig.none());
         service = Service.open(config, store, engines, vault, clock);
         this.admin =
                 admin == null

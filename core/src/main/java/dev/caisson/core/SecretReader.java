@@ -152,13 +152,19 @@ public final class SecretReader {
      * @throws CaissonException {@link ErrorCode#INVALID} when it gives nothing
      */
     public static byte[] command(List<String> argv) {
-        return command(argv, PATIENCE);
+        return command(argv, ENVIRONMENT, PATIENCE);
     }
 
-    static byte[] command(List<String> argv, Duration patience) {
+    /** The same with the environment of the user whose command it is. */
+    public static byte[] command(List<String> argv, Map<String, String> environment) {
+        return command(argv, environment, PATIENCE);
+    }
+
+    static byte[] command(
+            List<String> argv, Map<String, String> environment, Duration patience) {
         ProcessBuilder builder = new ProcessBuilder(argv);
         builder.environment().clear();
-        builder.environment().putAll(ENVIRONMENT);
+        builder.environment().putAll(environment);
         builder.directory(new File("/"));
         builder.redirectInput(new File("/dev/null"));
         builder.redirectError(ProcessBuilder.Redirect.DISCARD);
