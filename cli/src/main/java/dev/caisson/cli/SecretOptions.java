@@ -28,8 +28,8 @@ final class SecretOptions {
             names = "--secret",
             paramLabel = "NAME[=SOURCE]",
             description =
-                    "a secret that the gateway puts into requests, repeatable: of the server, or from"
-                            + " env:VARIABLE, file:PATH or command:PROGRAM here")
+                    "a secret that the gateway puts into requests, repeatable: of the server, or"
+                            + " from env:VARIABLE, file:PATH or command:PROGRAM here")
     private @Nullable List<String> secrets;
 
     @Option(
@@ -64,12 +64,13 @@ final class SecretOptions {
 
     /** Names of secrets that the server keeps. */
     List<String> stored() {
-        return words(secrets).stream().filter(word -> word.indexOf('=') < 0).map(this::name).toList();
+        return words(secrets).stream()
+                .filter(word -> word.indexOf('=') < 0)
+                .map(this::name)
+                .toList();
     }
 
-    /**
-     * Whether nothing was asked for.
-     */
+    /** Whether nothing was asked for. */
     boolean isEmpty() {
         return words(secrets).isEmpty() && words(hosts).isEmpty() && words(specs).isEmpty();
     }
@@ -87,7 +88,8 @@ final class SecretOptions {
             if (equals >= 0
                     && sources.put(name(word.substring(0, equals)), word.substring(equals + 1))
                             != null) {
-                throw wrong("--secret", "The secret " + word.substring(0, equals) + " is there twice.");
+                throw wrong(
+                        "--secret", "The secret " + word.substring(0, equals) + " is there twice.");
             }
         }
         if (sources.size() > MAX) {

@@ -69,8 +69,7 @@ final class SecretTexts {
             }
             return Arrays.copyOf(buffer, length);
         } catch (IOException e) {
-            throw CaissonException.of(
-                    ErrorCode.INVALID, "The standard input cannot be read.", e);
+            throw CaissonException.of(ErrorCode.INVALID, "The standard input cannot be read.", e);
         } finally {
             Arrays.fill(buffer, (byte) 0);
         }
@@ -126,8 +125,7 @@ final class SecretTexts {
         try {
             Path path = Path.of(file);
             if (Files.size(path) > MAX_SPEC) {
-                throw CaissonException.of(
-                        ErrorCode.TOO_LARGE, file + " is larger than 1 MiB.");
+                throw CaissonException.of(ErrorCode.TOO_LARGE, file + " is larger than 1 MiB.");
             }
             return Json.request(Files.readAllBytes(path), SecretSpec.class);
         } catch (IOException | InvalidPathException e) {

@@ -1,13 +1,11 @@
 package dev.caisson.cli;
 
-import dev.caisson.api.ByteSize;
 import dev.caisson.client.Query;
 import dev.caisson.client.ServiceClient;
 import dev.caisson.v1.SecretBinding;
 import dev.caisson.v1.SecretJson;
 import dev.caisson.v1.SecretRequest;
 import dev.caisson.v1.SecretRotateRequest;
-import dev.caisson.v1.SecretSlot;
 import dev.caisson.v1.SecretSource;
 import dev.caisson.v1.SecretSpec;
 import dev.caisson.v1.SecretTestJson;
@@ -154,7 +152,8 @@ final class SecretsCommand extends Group {
                 "",
                 "Examples:",
                 "  caisson secrets create TOKEN --host api.example.com < token.txt",
-                "  caisson secrets create DB --from env:DB_LOGIN --basic --host db.example.com:8443",
+                "  caisson secrets create DB --from env:DB_LOGIN --basic --host"
+                        + " db.example.com:8443",
                 "  caisson secrets create CLOUD --from server-command:cloud --spec cloud.json"
             })
     @SuppressWarnings("NullAway.Init") // picocli sets the fields
@@ -179,8 +178,7 @@ final class SecretsCommand extends Group {
     /** Gives a secret another value. */
     @Command(
             name = "rotate",
-            description =
-                    "Gives a secret another value, or has the server read its source again.",
+            description = "Gives a secret another value, or has the server read its source again.",
             sortOptions = false,
             footer = {"", "Example:", "  caisson secrets rotate TOKEN --from - < token.txt"})
     @SuppressWarnings("NullAway.Init") // picocli sets the fields

@@ -45,8 +45,7 @@ record SecretDoc(
 
         Usage plus(long moreRequests, long moreBytes, Instant at) {
             Instant last = lastAt != null && lastAt.isAfter(at) ? lastAt : at;
-            return new Usage(
-                    last, added(requests, moreRequests), added(bytes, moreBytes));
+            return new Usage(last, added(requests, moreRequests), added(bytes, moreBytes));
         }
 
         private static long added(long before, long more) {
@@ -62,34 +61,79 @@ record SecretDoc(
     /** The same value, read again. */
     SecretDoc readAgain(Instant now) {
         return new SecretDoc(
-                spec, source, from, refreshMillis, sealed, generation, rotatedAt, now, expiresAt,
-                usage, null);
+                spec,
+                source,
+                from,
+                refreshMillis,
+                sealed,
+                generation,
+                rotatedAt,
+                now,
+                expiresAt,
+                usage,
+                null);
     }
 
     /** Another value of the same source. */
     SecretDoc refreshed(String newSealed, Instant now) {
         return new SecretDoc(
-                spec, source, from, refreshMillis, newSealed, generation + 1, now, now, expiresAt,
-                usage, null);
+                spec,
+                source,
+                from,
+                refreshMillis,
+                newSealed,
+                generation + 1,
+                now,
+                now,
+                expiresAt,
+                usage,
+                null);
     }
 
     /** The source gave nothing. */
     SecretDoc failed(String why, Instant now) {
         return new SecretDoc(
-                spec, source, from, refreshMillis, sealed, generation, rotatedAt, now, expiresAt,
-                usage, why);
+                spec,
+                source,
+                from,
+                refreshMillis,
+                sealed,
+                generation,
+                rotatedAt,
+                now,
+                expiresAt,
+                usage,
+                why);
     }
 
     SecretDoc used(Usage now) {
         return new SecretDoc(
-                spec, source, from, refreshMillis, sealed, generation, rotatedAt, readAt,
-                expiresAt, now, problem);
+                spec,
+                source,
+                from,
+                refreshMillis,
+                sealed,
+                generation,
+                rotatedAt,
+                readAt,
+                expiresAt,
+                now,
+                problem);
     }
 
     SecretDoc until(@Nullable Instant end) {
         return new SecretDoc(
-                spec, source, from, refreshMillis, sealed, generation, rotatedAt, readAt, end,
-                usage, problem);
+                spec,
+                source,
+                from,
+                refreshMillis,
+                sealed,
+                generation,
+                rotatedAt,
+                readAt,
+                end,
+                usage,
+                problem);
     }
 
     String state(Instant now) {

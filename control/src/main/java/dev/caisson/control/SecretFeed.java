@@ -98,8 +98,8 @@ final class SecretFeed {
             try {
                 secrets.forEach(secret -> enter(sandbox, secret));
                 Map<String, Row> rows = rows(secrets);
-                secrets.forEach(
-                        secret -> bring(secret, hold(secret), Optional.ofNullable(rows.get(secret))));
+                secrets.forEach(secret ->
+                        bring(secret, hold(secret), Optional.ofNullable(rows.get(secret))));
                 sink.useSecrets(sandbox, usesOf(sandbox));
                 done = true;
             } finally {
@@ -282,8 +282,7 @@ final class SecretFeed {
     /** Brings the gateway to what the row says; under the lock. */
     private void bring(String secret, Held one, Optional<Row> row) {
         Instant now = ledger.now();
-        Optional<SecretDoc> doc =
-                row.map(SecretDoc::of).filter(there -> there.usable(now));
+        Optional<SecretDoc> doc = row.map(SecretDoc::of).filter(there -> there.usable(now));
         long wanted = doc.map(SecretDoc::generation).orElse(Held.NOTHING);
         if (one.generation == wanted) {
             return;

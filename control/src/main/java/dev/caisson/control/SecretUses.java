@@ -56,7 +56,8 @@ final class SecretUses {
     Map<String, String> resolve(
             String tenant, List<EgressJson> layers, List<String> names, Set<String> env) {
         if (names.size() > MAX_NAMES) {
-            throw CaissonException.invalid("secrets", "There are at most " + MAX_NAMES + " secrets.")
+            throw CaissonException.invalid(
+                            "secrets", "There are at most " + MAX_NAMES + " secrets.")
                     .withDetail("allowed", Integer.toString(MAX_NAMES));
         }
         Map<String, String> found = new LinkedHashMap<>();
@@ -74,7 +75,10 @@ final class SecretUses {
                 if (env.contains(variable) || variables.put(variable, name) != null) {
                     throw CaissonException.invalid(
                                     "secrets",
-                                    "The variable " + variable + " of the secret '" + name
+                                    "The variable "
+                                            + variable
+                                            + " of the secret '"
+                                            + name
                                             + "' is set already.")
                             .withRemedy("Leave it out of env, or give secrets other variables.");
                 }

@@ -29,7 +29,11 @@ final class SecretValues {
     static void check(SecretSpec spec, byte[] value) {
         if (value.length < MIN_BYTES || value.length > SecretReader.MAX_BYTES) {
             throw wrong(
-                    "It has " + MIN_BYTES + " to " + SecretReader.MAX_BYTES + " bytes; a shorter"
+                    "It has "
+                            + MIN_BYTES
+                            + " to "
+                            + SecretReader.MAX_BYTES
+                            + " bytes; a shorter"
                             + " one could not be kept out of output.");
         }
         for (byte one : value) {
@@ -91,7 +95,10 @@ final class SecretValues {
         clear(parts);
         if (!whole) {
             throw wrong(
-                    "For its slot it is " + form + ", each secret part of at least " + MIN_BYTES
+                    "For its slot it is "
+                            + form
+                            + ", each secret part of at least "
+                            + MIN_BYTES
                             + " bytes.");
         }
     }

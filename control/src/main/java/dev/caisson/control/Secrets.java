@@ -190,8 +190,7 @@ final class Secrets implements SecretService {
         Query query = cursors.page(Query.of(caller.tenant()), listing, NOUN);
         List<Row> rows = ledger.read(tx -> tx.list(Kind.SECRET, query));
         Instant now = ledger.now();
-        return cursors.answer(
-                rows, query, listing, NOUN, row -> SecretDoc.of(row).form(row, now));
+        return cursors.answer(rows, query, listing, NOUN, row -> SecretDoc.of(row).form(row, now));
     }
 
     @Override
@@ -278,11 +277,7 @@ final class Secrets implements SecretService {
         }
         SecretDoc after = next.after(now, ledger.now());
         Row written = tx.update(Kind.SECRET, Rows.withBody(row, after));
-        event(
-                tx,
-                caller,
-                EventType.SECRET_ROTATED,
-                data(written, "version", after.generation()));
+        event(tx, caller, EventType.SECRET_ROTATED, data(written, "version", after.generation()));
         return written;
     }
 

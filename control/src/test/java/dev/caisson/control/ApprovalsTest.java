@@ -51,7 +51,7 @@ final class ApprovalsTest {
                         null,
                         null,
                         List.of(),
-                        Map.of(),
+                        null,
                         null,
                         null,
                         null,

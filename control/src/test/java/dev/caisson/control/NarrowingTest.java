@@ -94,7 +94,7 @@ final class NarrowingTest {
                 random.nextBoolean() ? null : limits(random),
                 random.nextBoolean() ? null : limits(random),
                 templates,
-                Map.of(),
+                null,
                 some(random, "denied", "allowed"),
                 random.nextBoolean() ? null : Boolean.valueOf(random.nextBoolean()),
                 number(random, 1, 100_000),

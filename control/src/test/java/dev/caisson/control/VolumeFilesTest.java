@@ -231,7 +231,7 @@ final class VolumeFilesTest {
                                 null, 32L << 20, 16L, null, null, null, null, null, null, null),
                         null,
                         List.of(),
-                        Map.of(),
+                        null,
                         null,
                         null,
                         60_000L,

@@ -160,8 +160,7 @@ public final class SecretReader {
         return command(argv, environment, PATIENCE);
     }
 
-    static byte[] command(
-            List<String> argv, Map<String, String> environment, Duration patience) {
+    static byte[] command(List<String> argv, Map<String, String> environment, Duration patience) {
         ProcessBuilder builder = new ProcessBuilder(argv);
         builder.environment().clear();
         builder.environment().putAll(environment);
