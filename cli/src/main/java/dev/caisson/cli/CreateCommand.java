@@ -108,7 +108,8 @@ final class CreateCommand extends ServerCommand {
                 mounts(),
                 null,
                 allowDegraded ? true : null,
-                pool);
+                pool,
+                List.of());
     }
 
     private List<VolumeMountJson> mounts() {

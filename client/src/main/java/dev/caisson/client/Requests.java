@@ -39,7 +39,8 @@ final class Requests {
                 List.of(),
                 null,
                 spec.allowDegraded() ? true : null,
-                null);
+                null,
+                List.of());
     }
 
     static @Nullable String tier(SandboxSpec spec) {
@@ -95,6 +96,7 @@ final class Requests {
                 spec.linger() ? true : null,
                 pty.orElse(null),
                 spec.outputLimit().map(size -> size.bytes()).orElse(null),
-                spec.onOutputLimit().map(OnOutputLimit::value).orElse(null));
+                spec.onOutputLimit().map(OnOutputLimit::value).orElse(null),
+                List.of());
     }
 }

@@ -68,7 +68,8 @@ final class RunRequests {
                 null,
                 sandbox.labels(),
                 Requests.root(sandbox),
-                sandbox.allowDegraded() ? true : null);
+                sandbox.allowDegraded() ? true : null,
+                List.of());
     }
 
     /** Code with its language, or a command. */

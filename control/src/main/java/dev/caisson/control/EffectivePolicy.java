@@ -7,6 +7,7 @@ import dev.caisson.api.Limits;
 import dev.caisson.api.OnOutputLimit;
 import dev.caisson.api.Tier;
 import dev.caisson.v1.ApprovalRule;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.LimitsJson;
 import java.time.Duration;
 import java.util.List;
@@ -27,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param publicPorts whether ports without a token may be opened
  * @param maxLife longest life of any sandbox
  * @param maxTimeout longest time to an end that moves
+ * @param egress the way out, a document of each policy; what all of them allow is allowed
  * @param ask what waits for an approval
  * @param approvalTimeout no answer means no
  * @param allowDegraded whether a host that cannot do all may be accepted
@@ -42,6 +44,7 @@ record EffectivePolicy(
         boolean publicPorts,
         Optional<Duration> maxLife,
         Optional<Duration> maxTimeout,
+        List<EgressJson> egress,
         List<ApprovalRule> ask,
         Duration approvalTimeout,
         boolean allowDegraded,
@@ -50,6 +53,7 @@ record EffectivePolicy(
     EffectivePolicy {
         tiers = Set.copyOf(tiers);
         templates = Set.copyOf(templates);
+        egress = List.copyOf(egress);
         ask = List.copyOf(ask);
     }
 

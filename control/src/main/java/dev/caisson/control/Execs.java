@@ -104,8 +104,11 @@ final class Execs implements ExecService {
     private RunningExec begin(
             Caller caller, Box box, ExecRequest request, @Nullable Origin origin, Turns.Turn turn) {
         EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
-        ExecSpec spec = ExecSpecs.spec(request, box, policy);
+        Map<String, String> own = parts.secrets().ofExec(policy, box, request);
+        Map<String, String> placeholders = parts.secrets().env(box, own);
+        ExecSpec spec = ExecSpecs.spec(request, box, policy, placeholders);
         ExecDoc doc = ExecDoc.fresh(caller, box, request, spec);
+        doc.secrets = own.isEmpty() ? null : own;
         if (origin != null) {
             doc.run = origin.run();
             doc.language = origin.language();
@@ -184,6 +187,7 @@ final class Execs implements ExecService {
                         },
                         row);
         try {
+            parts.secrets().during(exec);
             HostedExec hosted = exec.box().hosted().start(exec.id, spec, exec);
             exec.hosted(hosted);
             feed(hosted, request);
@@ -563,6 +567,7 @@ final class Execs implements ExecService {
     /** Takes up an exec that an earlier server started. */
     void adopt(RunningExec exec) {
         known(exec);
+        parts.secrets().adopt(exec);
         exec.box().begun.adopt(exec.id, exec.doc().createdAt);
     }
 

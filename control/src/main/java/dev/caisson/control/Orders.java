@@ -60,6 +60,8 @@ final class Orders {
         doc.owned = Boolean.TRUE.equals(request.owned());
         doc.allowDegraded = allowDegraded(request, policy);
         times(doc, request, policy);
+        doc.secretNames = request.secrets();
+        doc.secrets = parts.secrets().ofSandbox(caller, policy, request);
         Optional<SnapshotDoc> snapshot =
                 Optional.ofNullable(request.snapshot()).map(id -> snapshots.ready(caller, id));
         Limits limits = policy.limits(limits(request.limits(), snapshot));

@@ -1,10 +1,11 @@
 package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
-import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Tier;
 import dev.caisson.core.Ids;
+import dev.caisson.policy.EgressPolicy;
 import dev.caisson.v1.ApprovalRule;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.PolicyJson;
 import java.time.Duration;
@@ -77,12 +78,9 @@ final class PolicyRules {
         millis("maxLifeMillis", policy.maxLifeMillis(), MAX_MILLIS);
         millis("maxTimeoutMillis", policy.maxTimeoutMillis(), MAX_MILLIS);
         millis("approvalTimeoutMillis", policy.approvalTimeoutMillis(), MAX_APPROVAL);
-        if (policy.egress() != null) {
-            throw CaissonException.of(
-                            ErrorCode.NOT_AVAILABLE,
-                            "Rules of the way out are not in this version; it is closed.")
-                    .withRemedy("Leave egress out.")
-                    .withDetail("field", "egress");
+        EgressJson egress = policy.egress();
+        if (egress != null) {
+            EgressPolicy.of(List.of(egress));
         }
     }
 

@@ -129,6 +129,7 @@ final class Pools implements PoolService {
             applyPolicy(box, order.limits());
             verify(box, order.limits());
             SandboxDoc doc = claimed(box, pool, caller, order);
+            parts.secrets().open(box.id, doc.secrets);
             Ledger.Act making = Answers.making(box.id);
             lives.save(
                     box,
@@ -150,6 +151,7 @@ final class Pools implements PoolService {
             lives.schedule(box);
             return true;
         } catch (CaissonException e) {
+            parts.secrets().gone(box.id);
             // The name is taken, or the quota is used up: the sandbox is still nobody's.
             if (e.code() == ErrorCode.ALREADY_EXISTS || e.code() == ErrorCode.QUOTA_EXCEEDED) {
                 back(pool, box);
@@ -226,6 +228,8 @@ final class Pools implements PoolService {
                 asked.timeoutMillis == null ? null : doc.createdAt.plusMillis(asked.timeoutMillis);
         doc.idleTimeoutMillis = asked.idleTimeoutMillis;
         doc.maxLifeMillis = asked.maxLifeMillis;
+        doc.secretNames = asked.secretNames;
+        doc.secrets = asked.secrets;
         doc.limits = EffectivePolicy.form(order.limits());
         if (!order.env().isEmpty()) {
             doc.env = parts.vault().seal("env " + doc.id, Json.write(order.env()));
@@ -441,7 +445,8 @@ final class Pools implements PoolService {
                 List.of(),
                 null,
                 null,
-                "none");
+                "none",
+                List.of());
     }
 
     private static int size(int size) {

@@ -55,6 +55,8 @@ final class SandboxDoc {
     @Nullable String pool;
     String keyId = "";
     @Nullable String env; // sealed
+    List<String> secretNames = List.of();
+    Map<String, String> secrets = Map.of(); // variables for placeholders by ids; "": none
     Instant createdAt = Instant.EPOCH;
     @Nullable Instant startedAt;
     @Nullable Instant timeoutAt;

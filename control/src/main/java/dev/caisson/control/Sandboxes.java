@@ -485,7 +485,8 @@ final class Sandboxes implements SandboxService {
                 doc.volumes,
                 doc.owned,
                 doc.allowDegraded,
-                "none");
+                "none",
+                doc.secretNames);
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
 import dev.caisson.core.SecretSink;
 import dev.caisson.core.SecretUse;
 import dev.caisson.v1.Json;
@@ -325,8 +326,10 @@ final class SecretFeed {
         try {
             sink.useSecrets(sandbox, usesOf(sandbox));
         } catch (CaissonException e) {
-            untold.add(sandbox);
-            warn("sandbox", sandbox, e);
+            if (e.code() != ErrorCode.NOT_FOUND) {
+                untold.add(sandbox);
+                warn("sandbox", sandbox, e);
+            }
         }
     }
 

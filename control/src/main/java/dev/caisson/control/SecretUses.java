@@ -4,9 +4,12 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.core.SecretUse;
 import dev.caisson.v1.EgressJson;
+import dev.caisson.v1.ExecRequest;
+import dev.caisson.v1.SandboxRequest;
 import java.time.Instant;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -116,6 +119,28 @@ final class SecretUses {
         }
     }
 
+    /** What a new sandbox may use. */
+    Map<String, String> ofSandbox(Caller caller, EffectivePolicy policy, SandboxRequest request) {
+        return resolve(caller.tenant(), policy.egress(), request.secrets(), request.env().keySet());
+    }
+
+    /** What an exec uses besides what its sandbox has. */
+    Map<String, String> ofExec(EffectivePolicy policy, Box box, ExecRequest request) {
+        if (request.secrets().isEmpty()) {
+            return Map.of();
+        }
+        Set<String> env = new HashSet<>(box.env().keySet());
+        env.addAll(request.env().keySet());
+        return resolve(box.tenant, policy.egress(), request.secrets(), env);
+    }
+
+    /** The variables of an exec in a sandbox. */
+    Map<String, String> env(Box box, Map<String, String> own) {
+        Map<String, String> env = env(box.id, box.doc().secrets);
+        env.putAll(env(box.id, own));
+        return env;
+    }
+
     /** Variables with their placeholders, as they are inside. */
     Map<String, String> env(String sandbox, Map<String, String> secrets) {
         Map<String, String> env = new HashMap<>();
@@ -134,12 +159,35 @@ final class SecretUses {
         feed.open(sandbox, secrets.keySet());
     }
 
+    /** The secrets of an exec are its sandbox's from now to its end: nobody tells them apart. */
+    void during(RunningExec exec) {
+        Map<String, String> own = exec.doc().secrets;
+        if (own != null) {
+            feed.open(exec.box().id, own.keySet());
+            untilEnd(exec, own);
+        }
+    }
+
+    /** The same of an exec that went on without this server. */
+    void adopt(RunningExec exec) {
+        Map<String, String> own = exec.doc().secrets;
+        if (own != null) {
+            feed.adopt(exec.box().id, own.keySet());
+            untilEnd(exec, own);
+        }
+    }
+
+    @SuppressWarnings("FutureReturnValueIgnored") // whatever the end was
+    private void untilEnd(RunningExec exec, Map<String, String> own) {
+        exec.end().whenComplete((last, failure) -> feed.close(exec.box().id, own.keySet()));
+    }
+
     /** A sandbox that lived on without this server uses these. */
     void adopt(String sandbox, Map<String, String> secrets) {
         feed.adopt(sandbox, secrets.keySet());
     }
 
-    /** An exec that had secrets of its own is over. */
+    /** Takes back what was opened. */
     void close(String sandbox, Map<String, String> secrets) {
         feed.close(sandbox, secrets.keySet());
     }

@@ -353,7 +353,8 @@ final class VolumeFiles implements ContentService {
                 // Should this server die meanwhile, the next one ends it at once.
                 true,
                 policy.allowDegraded() ? true : null,
-                "none");
+                "none",
+                List.of());
     }
 
     private static long least(long wanted, @Nullable Long most) {

@@ -39,6 +39,7 @@ final class EngineRackTest {
                 Optional.empty(),
                 Optional.empty(),
                 List.of(),
+                List.of(),
                 Duration.ofMinutes(1),
                 true,
                 "1");

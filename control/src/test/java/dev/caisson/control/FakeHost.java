@@ -180,7 +180,8 @@ final class FakeHost implements AutoCloseable {
                 List.of(),
                 null,
                 null,
-                null);
+                null,
+                List.of());
     }
 
     SandboxJson create() {

@@ -115,7 +115,8 @@ final class MakingTest {
                 null,
                 Map.of(),
                 null,
-                null);
+                null,
+                List.of());
     }
 
     @Test

@@ -11,7 +11,6 @@ import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.PolicyJson;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;

@@ -120,10 +120,10 @@ final class PoliciesTest {
     }
 
     @Test
-    void egressIsNotAvailableAndNamesAreStrict() {
+    void egressAndNamesAreStrict() {
         refused(
-                ErrorCode.NOT_AVAILABLE,
-                () -> policies.put(admin, "p", policy("{\"egress\":{\"allow\":[\"*\"]}}"), null));
+                ErrorCode.INVALID,
+                () -> policies.put(admin, "p", policy("{\"egress\":{\"mode\":\"off\"}}"), null));
         String id = policies.put(admin, "p", PolicyJson.defaults(), null).id();
         for (String name : List.of("", "-a", "A", "a".repeat(40), "a/b", String.valueOf(id))) {
             refused(

@@ -83,7 +83,8 @@ final class PoolsTest {
                 List.of(),
                 null,
                 null,
-                pool);
+                pool,
+                List.of());
     }
 
     private SandboxJson claim(@Nullable String name, @Nullable Long memory) {

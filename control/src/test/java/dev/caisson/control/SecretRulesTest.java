@@ -160,9 +160,11 @@ final class SecretRulesTest {
                 "'methods':['GET X']|methods",
                 "'methods':['']|methods",
             })
-    void refusesOtherPartsOfABinding(String part, String field) {
-        String binding =
-                "{'host':'a.example.com'," + part.replace('"', '\'') + ",'slot':{'kind':'header'}}";
+    void refusesOtherPartsOfABinding(String partAndField) {
+        int bar = partAndField.lastIndexOf('|');
+        String part = partAndField.substring(0, bar);
+        String field = partAndField.substring(bar + 1);
+        String binding = "{'host':'a.example.com'," + part + ",'slot':{'kind':'header'}}";
         CaissonException why =
                 refused(ErrorCode.INVALID, () -> SecretRules.checked(bound(binding)));
 

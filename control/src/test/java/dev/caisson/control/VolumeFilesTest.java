@@ -111,7 +111,8 @@ final class VolumeFilesTest {
                                 List.of(new VolumeMountJson(volume, "/data", readOnly)),
                                 null,
                                 null,
-                                null))
+                                null,
+                                List.of()))
                 .sandbox();
     }
 

@@ -24,7 +24,8 @@ public interface SecretSink {
 
     /**
      * All that a sandbox may use from now on, each put before; replaces what was said of it. Said
-     * before the sandbox begins, and again when it changes.
+     * before the sandbox begins, and again when it changes; {@code NOT_FOUND} says that the sandbox
+     * is gone.
      */
     void useSecrets(String sandbox, List<SecretUse> uses);
 

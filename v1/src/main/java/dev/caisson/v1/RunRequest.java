@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  * @param labels own words
  * @param root {@code denied} or {@code allowed}
  * @param allowDegraded accept a host that cannot do all
+ * @param secrets names of secrets that its requests get, each listed in the policy's egress
  */
 public record RunRequest(
         @Nullable String code,
@@ -48,7 +49,8 @@ public record RunRequest(
         @Nullable Long keepMillis,
         Map<String, String> labels,
         @Nullable String root,
-        @Nullable Boolean allowDegraded) {
+        @Nullable Boolean allowDegraded,
+        List<String> secrets) {
     /** Copies the collections; absent ones are empty. */
     public RunRequest {
         argv = List.copyOf(Absent.list(argv));
@@ -56,5 +58,6 @@ public record RunRequest(
         files = List.copyOf(Absent.list(files));
         env = Map.copyOf(Absent.map(env));
         labels = Map.copyOf(Absent.map(labels));
+        secrets = List.copyOf(Absent.list(secrets));
     }
 }
