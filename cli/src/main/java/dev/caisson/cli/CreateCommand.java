@@ -74,6 +74,12 @@ final class CreateCommand extends ServerCommand {
             description = "mount a volume, repeatable")
     private @Nullable List<String> volumes;
 
+    @Option(
+            names = "--secret",
+            paramLabel = "NAME",
+            description = "a secret that its requests get, repeatable")
+    private @Nullable List<String> secrets;
+
     @Option(names = "--pool", paramLabel = "NAME", description = "take it from a pool; or: none")
     private @Nullable String pool;
 
@@ -109,7 +115,7 @@ final class CreateCommand extends ServerCommand {
                 null,
                 allowDegraded ? true : null,
                 pool,
-                List.of());
+                secrets == null ? List.of() : secrets);
     }
 
     private List<VolumeMountJson> mounts() {

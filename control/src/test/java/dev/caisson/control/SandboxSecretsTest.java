@@ -136,7 +136,8 @@ final class SandboxSecretsTest {
 
         assertThat(sink.secrets).containsOnlyKeys(key.id());
         assertThat(sink.uses.get(sandbox.id())).hasSize(1);
-        assertThat(printed(sandbox.id(), exec("variable"))).isEqualTo("TOKEN=" + placeholder(sandbox.id()));
+        assertThat(printed(sandbox.id(), exec("variable")))
+                .isEqualTo("TOKEN=" + placeholder(sandbox.id()));
         assertThat(Json.write(host.events())).doesNotContain(VALUE);
 
         host.service.sandboxes().delete(host.admin, sandbox.id());

@@ -3,16 +3,37 @@ package dev.caisson.server;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.control.Control;
+import dev.caisson.v1.SecretBinding;
 import dev.caisson.v1.SecretJson;
 import dev.caisson.v1.SecretRequest;
 import dev.caisson.v1.SecretRotateRequest;
+import dev.caisson.v1.SecretSlot;
+import dev.caisson.v1.SecretSource;
+import dev.caisson.v1.SecretSpec;
 import dev.caisson.v1.SecretTestJson;
 import java.io.IOException;
+import java.lang.reflect.RecordComponent;
+import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /** Secrets: values come in here and never go out again. */
 final class SecretRoutes {
+    private static final Set<String> FIELDS =
+            Stream.of(
+                            SecretRequest.class,
+                            SecretRotateRequest.class,
+                            SecretSource.class,
+                            SecretSpec.class,
+                            SecretBinding.class,
+                            SecretSlot.class)
+                    .flatMap(form -> Arrays.stream(form.getRecordComponents()))
+                    .map(RecordComponent::getName)
+                    .collect(Collectors.toUnmodifiableSet());
+
     private final Control control;
 
     SecretRoutes(Deps deps) {
@@ -82,14 +103,23 @@ final class SecretRoutes {
             if (e.code() != ErrorCode.INVALID) {
                 throw e;
             }
-            String field = Map.copyOf(e.details()).getOrDefault("field", "");
+            String field = known(e.details().get("field"));
             throw CaissonException.invalid(
                             field,
                             field.isEmpty()
-                                    ? "The body is not a valid JSON object."
+                                    ? "The body is not JSON of the form that is asked for."
                                     : "The field '" + field + "' is wrong, or there is none.")
                     .withRemedy("Look up the form in /v1/openapi.json.");
         }
+    }
+
+    /** A field of the forms; empty where it is none: that could be a value in the wrong place. */
+    private static String known(@Nullable String field) {
+        boolean ours =
+                field != null
+                        && Arrays.stream(field.split("[.\\[\\]0-9]+", -1))
+                                .allMatch(name -> name.isEmpty() || FIELDS.contains(name));
+        return ours ? field : "";
     }
 
     private static String secret(Exchange x) {
