@@ -13,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -56,7 +57,7 @@ final class SecretsCommand extends Group {
                                 item.spec().bindings().stream()
                                         .map(SecretBinding::host)
                                         .distinct()
-                                        .toList(),
+                                        .collect(Collectors.joining(",")),
                                 item.version(),
                                 item.uses(),
                                 item.lastUsedAt()

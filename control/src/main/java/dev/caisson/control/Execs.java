@@ -105,8 +105,7 @@ final class Execs implements ExecService {
             Caller caller, Box box, ExecRequest request, @Nullable Origin origin, Turns.Turn turn) {
         EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
         Map<String, String> own = parts.secrets().ofExec(policy, box, request);
-        Map<String, String> placeholders = parts.secrets().env(box, own);
-        ExecSpec spec = ExecSpecs.spec(request, box, policy, placeholders);
+        ExecSpec spec = ExecSpecs.spec(request, box, policy, parts.secrets().env(box, own));
         ExecDoc doc = ExecDoc.fresh(caller, box, request, spec);
         doc.secrets = own.isEmpty() ? null : own;
         if (origin != null) {
@@ -129,13 +128,14 @@ final class Execs implements ExecService {
         try {
             // It is kept until somebody has said yes and the program has read it.
             held.take(request.input() == null ? 0 : 2L * request.input().length());
+            Map<String, String> asked = parts.secrets().asked(spec.env(), exec);
             Optional<Approvals.Pending> pending =
                     parts.approvals()
                             .exec(
                                     caller,
                                     policy,
                                     doc.subject(),
-                                    new Approvals.Command(request, doc.user, origin, spec.env()));
+                                    new Approvals.Command(request, doc.user, origin, asked));
             if (pending.isPresent()) {
                 waitForApproval(caller, exec, spec, request, pending.get());
                 turn.done();

@@ -131,12 +131,12 @@ final class Sandboxes implements SandboxService {
         SandboxDoc doc = SandboxDoc.of(row);
         boolean template = request.template() == null || request.template().equals(doc.template);
         boolean policy = policy(caller, request.policy()).equals(policy(caller, doc.policy));
-        if (!template || !policy) {
+        if (!template || !policy || !doc.secretNames.containsAll(request.secrets())) {
             throw CaissonException.of(
                             ErrorCode.ALREADY_EXISTS,
                             "A sandbox named '"
                                     + doc.name
-                                    + "' is there with another template or policy.")
+                                    + "' is there with another template, policy or secrets.")
                     .withRemedy("Ask for the same, or use another name.")
                     .withDetail("current", doc.template);
         }

@@ -20,6 +20,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BinaryOperator;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -40,6 +41,7 @@ final class SecretFeed {
     private SecretSink sink = SecretSink.none(); // guarded by lock
     private final Map<String, Held> held = new HashMap<>(); // guarded by lock: by secret
     private final Map<String, Map<String, Integer>> uses = new HashMap<>(); // guarded by lock
+    private final Map<String, Set<String>> barred = new HashMap<>(); // guarded by lock: by sandbox
     private final Set<String> untold = new HashSet<>(); // guarded by lock: sandboxes
     private final Set<String> undropped = new HashSet<>(); // guarded by lock: secrets
 
@@ -152,6 +154,7 @@ final class SecretFeed {
         try {
             Map<String, Integer> its = uses.remove(sandbox);
             untold.remove(sandbox);
+            barred.remove(sandbox);
             if (its != null) {
                 its.keySet().forEach(secret -> release(sandbox, secret));
             }
@@ -162,6 +165,10 @@ final class SecretFeed {
 
     private void enter(String sandbox, String secret) {
         uses.computeIfAbsent(sandbox, id -> new TreeMap<>()).merge(secret, 1, Integer::sum);
+        Set<String> not = barred.get(sandbox);
+        if (not != null) {
+            not.remove(secret); // it was asked for anew, and is listed
+        }
         hold(secret).sandboxes.add(sandbox);
     }
 
@@ -191,11 +198,38 @@ final class SecretFeed {
         }
     }
 
+    /** Which of those that it was given a sandbox may use from now on. */
+    void permit(String sandbox, Predicate<Row> allowed) {
+        lock.lock();
+        try {
+            Map<String, Integer> its = uses.get(sandbox);
+            if (its == null) {
+                return;
+            }
+            Map<String, Row> rows = rows(its.keySet());
+            Set<String> not = new HashSet<>(its.keySet());
+            not.removeIf(secret -> rows.containsKey(secret) && allowed.test(rows.get(secret)));
+            Set<String> before = barred.getOrDefault(sandbox, Set.of());
+            if (not.isEmpty()) {
+                barred.remove(sandbox);
+            } else {
+                barred.put(sandbox, not);
+            }
+            if (!not.equals(before)) {
+                tell(sandbox);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** What a sandbox may use now. */
     List<SecretUse> usesOf(String sandbox) {
         lock.lock();
         try {
+            Set<String> not = barred.getOrDefault(sandbox, Set.of());
             return uses.getOrDefault(sandbox, Map.of()).keySet().stream()
+                    .filter(secret -> !not.contains(secret))
                     .map(secret -> new SecretUse(secret, placeholder.apply(sandbox, secret)))
                     .toList();
         } finally {

@@ -141,6 +141,23 @@ final class SecretUses {
         return env;
     }
 
+    /** What a person is asked about: secrets by their ids, which are the same everywhere. */
+    Map<String, String> asked(Map<String, String> env, RunningExec exec) {
+        Map<String, String> all = new HashMap<>(exec.box().doc().secrets);
+        Map<String, String> own = exec.doc().secrets;
+        all.putAll(own == null ? Map.of() : own);
+        Map<String, String> asked = new HashMap<>(env);
+        all.forEach((secret, variable) -> {
+            String stands = placeholder(vault, exec.box().id, secret);
+            if (variable.isEmpty()) {
+                asked.put(secret, secret);
+            } else {
+                asked.replace(variable, stands, secret); // unless the request sets it
+            }
+        });
+        return asked;
+    }
+
     /** Variables with their placeholders, as they are inside. */
     Map<String, String> env(String sandbox, Map<String, String> secrets) {
         Map<String, String> env = new HashMap<>();
@@ -195,6 +212,21 @@ final class SecretUses {
     /** A sandbox is gone. */
     void gone(String sandbox) {
         feed.gone(sandbox);
+    }
+
+    /**
+     * The way out of a living sandbox has changed: what is not listed any more it cannot use from
+     * now on, and what is listed again it can.
+     */
+    void permit(String sandbox, List<EgressJson> layers) {
+        feed.permit(
+                sandbox,
+                row ->
+                        !layers.isEmpty()
+                                && layers.stream()
+                                        .allMatch(one ->
+                                                one.secrets()
+                                                        .contains(String.valueOf(row.name()))));
     }
 
     /** What a sandbox may use now, with the placeholders inside. */

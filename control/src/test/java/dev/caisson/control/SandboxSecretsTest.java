@@ -262,6 +262,35 @@ final class SandboxSecretsTest {
     }
 
     @Test
+    void aPersonIsAskedOnceForTheSameCommandInAnySandbox() {
+        PolicyJson policy =
+                Json.request(
+                        ("{\"egress\":{\"secrets\":[\"key\"]},\"maxLifeMillis\":86400000,"
+                                        + "\"ask\":[{\"kind\":\"exec\",\"commands\":[\"sleep\"]}]}")
+                                .getBytes(StandardCharsets.UTF_8),
+                        PolicyJson.class);
+        host.service.policies().put(host.admin, "default", policy, null);
+        SecretJson key = secret("key");
+        String one = make("key").id();
+        String id = host.service.execs().start(host.admin, one, exec("sleep", "key")).id();
+
+        var approval =
+                host.service
+                        .approvals()
+                        .find(
+                                host.admin,
+                                String.valueOf(
+                                        host.service.execs().find(host.admin, id).approval()));
+
+        assertThat(approval.details())
+                .containsEntry("secrets", "key")
+                .containsEntry("env", "TOKEN");
+        assertThat(Json.write(approval)).doesNotContain("csp_", VALUE);
+        // The sandbox has it already; what only this exec has would wait for the answer.
+        assertThat(sink.secrets).containsOnlyKeys(key.id());
+    }
+
+    @Test
     void aForkHasPlaceholdersOfItsOwn() {
         secret("key");
         SandboxJson sandbox = make("key");

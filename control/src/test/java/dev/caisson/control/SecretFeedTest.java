@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import dev.caisson.api.ErrorCode;
+import dev.caisson.core.SecretUse;
 import dev.caisson.v1.SecretJson;
 import dev.caisson.v1.SecretRequest;
 import dev.caisson.v1.SecretRotateRequest;
@@ -281,6 +282,25 @@ final class SecretFeedTest {
         assertThat(sink.uses.get("sb1")).hasSize(1);
         uses.close("sb2", of(both));
         assertThat(sink.secrets).containsOnlyKeys(both);
+    }
+
+    @Test
+    void whatThePolicyDoesNotListAnyMoreIsTakenAway() {
+        String key = secret("key");
+        String more = secret("more");
+        uses.open("sb1", of(key, more));
+
+        uses.permit("sb1", List.of(SecretStage.allowing("key")));
+        assertThat(sink.uses.get("sb1")).extracting(SecretUse::secret).containsExactly(key);
+        uses.permit("sb1", List.of());
+        assertThat(sink.uses.get("sb1")).isEmpty();
+        int told = sink.told.size();
+        uses.permit("sb1", List.of());
+        assertThat(sink.told).hasSize(told);
+
+        uses.permit("sb1", List.of(SecretStage.allowing("key", "more")));
+        assertThat(sink.uses.get("sb1")).hasSize(2);
+        uses.permit("sb2", List.of()); // one without secrets
     }
 
     private SecretJson ofVariable() {
