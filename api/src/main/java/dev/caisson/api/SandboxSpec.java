@@ -19,6 +19,8 @@ import java.util.Optional;
  * @param allowDegraded whether a host that cannot do all is accepted; what is missing is then in
  *     every result
  * @param root whether commands may run as uid 0 inside, which has few capabilities; default false
+ * @param egress the way out, as the JSON document of docs/egress-policy.md; empty: none, and on a
+ *     server what its policy gives
  */
 public record SandboxSpec(
         Optional<String> name,
@@ -29,7 +31,8 @@ public record SandboxSpec(
         Map<String, String> env,
         Optional<Duration> maxLife,
         boolean allowDegraded,
-        boolean root) {
+        boolean root,
+        Optional<String> egress) {
 
     private static final SandboxSpec DEFAULTS =
             new SandboxSpec(
@@ -41,7 +44,8 @@ public record SandboxSpec(
                     Map.of(),
                     Optional.empty(),
                     false,
-                    false);
+                    false,
+                    Optional.empty());
 
     /** Template {@code host}, the strongest tier of this host, default limits. */
     public static SandboxSpec defaults() {
@@ -94,37 +98,38 @@ public record SandboxSpec(
                 env,
                 maxLife,
                 allowDegraded,
-                root);
+                root,
+                egress);
     }
 
     /** The same with another set of labels. */
     public SandboxSpec withLabels(Map<String, String> newLabels) {
         return new SandboxSpec(
-                name, newLabels, tier, template, limits, env, maxLife, allowDegraded, root);
+                name, newLabels, tier, template, limits, env, maxLife, allowDegraded, root, egress);
     }
 
     /** The same with another tier. */
     public SandboxSpec withTier(Tier newTier) {
         return new SandboxSpec(
-                name, labels, newTier, template, limits, env, maxLife, allowDegraded, root);
+                name, labels, newTier, template, limits, env, maxLife, allowDegraded, root, egress);
     }
 
     /** The same with another template. */
     public SandboxSpec withTemplate(String newTemplate) {
         return new SandboxSpec(
-                name, labels, tier, newTemplate, limits, env, maxLife, allowDegraded, root);
+                name, labels, tier, newTemplate, limits, env, maxLife, allowDegraded, root, egress);
     }
 
     /** The same with another limits. */
     public SandboxSpec withLimits(Limits newLimits) {
         return new SandboxSpec(
-                name, labels, tier, template, newLimits, env, maxLife, allowDegraded, root);
+                name, labels, tier, template, newLimits, env, maxLife, allowDegraded, root, egress);
     }
 
     /** The same with another environment. */
     public SandboxSpec withEnv(Map<String, String> newEnv) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, newEnv, maxLife, allowDegraded, root);
+                name, labels, tier, template, limits, newEnv, maxLife, allowDegraded, root, egress);
     }
 
     /** The same with another longest life. */
@@ -138,18 +143,38 @@ public record SandboxSpec(
                 env,
                 Optional.of(newMaxLife),
                 allowDegraded,
-                root);
+                root,
+                egress);
     }
 
     /** The same with another answer to a host that cannot do all. */
     public SandboxSpec withAllowDegraded(boolean newAllowDegraded) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, env, maxLife, newAllowDegraded, root);
+                name, labels, tier, template, limits, env, maxLife, newAllowDegraded, root, egress);
     }
 
     /** The same with another answer to commands that run as uid 0 inside. */
     public SandboxSpec withRoot(boolean newRoot) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, env, maxLife, allowDegraded, newRoot);
+                name, labels, tier, template, limits, env, maxLife, allowDegraded, newRoot, egress);
+    }
+
+    /**
+     * The same with another way out.
+     *
+     * @param document JSON, as docs/egress-policy.md says
+     */
+    public SandboxSpec withEgress(String document) {
+        return new SandboxSpec(
+                name,
+                labels,
+                tier,
+                template,
+                limits,
+                env,
+                maxLife,
+                allowDegraded,
+                root,
+                Optional.of(document));
     }
 }

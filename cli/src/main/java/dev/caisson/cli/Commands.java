@@ -46,6 +46,7 @@ final class Commands {
                     "volumes",
                     "pools",
                     "policies",
+                    "policy",
                     "templates",
                     "keys",
                     "tenants",
@@ -100,6 +101,7 @@ final class Commands {
             case "volumes" -> new VolumesCommand();
             case "pools" -> new PoolsCommand();
             case "policies" -> new PoliciesCommand();
+            case "policy" -> new PolicyCommand();
             case "templates" -> new TemplatesCommand();
             case "keys" -> new KeysCommand();
             case "tenants" -> new TenantsCommand();

@@ -1,6 +1,8 @@
 package dev.caisson.cli;
 
 import dev.caisson.client.ServiceClient;
+import dev.caisson.v1.EgressJson;
+import dev.caisson.v1.Json;
 import dev.caisson.v1.SandboxJson;
 import dev.caisson.v1.SandboxRequest;
 import dev.caisson.v1.VolumeMountJson;
@@ -74,11 +76,8 @@ final class CreateCommand extends ServerCommand {
             description = "mount a volume, repeatable")
     private @Nullable List<String> volumes;
 
-    @Option(
-            names = "--secret",
-            paramLabel = "NAME",
-            description = "a secret that its requests get, repeatable")
-    private @Nullable List<String> secrets;
+    @ArgGroup(validate = false)
+    private EgressOptions egress = new EgressOptions();
 
     @Option(names = "--pool", paramLabel = "NAME", description = "take it from a pool; or: none")
     private @Nullable String pool;
@@ -115,7 +114,16 @@ final class CreateCommand extends ServerCommand {
                 null,
                 allowDegraded ? true : null,
                 pool,
-                secrets == null ? List.of() : secrets);
+                egress(),
+                egress.secrets());
+    }
+
+    /** A secret alone does not close what the policy leaves open. */
+    private @Nullable EgressJson egress() {
+        if (!egress.narrows()) {
+            return null;
+        }
+        return egress.document().map(json -> Json.read(json, EgressJson.class)).orElse(null);
     }
 
     private List<VolumeMountJson> mounts() {

@@ -36,8 +36,8 @@ import picocli.CommandLine.Spec;
         },
         description =
                 "Runs a program in a new sandbox and destroys the sandbox after it. It has no"
-                    + " network, sees the host's /usr read-only and none of its other files, and"
-                    + " works in /work.",
+                    + " network but for what is allowed here, sees the host's /usr read-only and"
+                    + " none of its other files, and works in /work.",
         descriptionHeading = "%n",
         optionListHeading = "%nOptions (with their defaults):%n",
         sortOptions = false,
@@ -114,6 +114,9 @@ final class RunCommand implements Callable<Integer> {
             converter = Converters.Root.class,
             description = "whether sudo works inside (${DEFAULT-VALUE})")
     private String root = DENIED;
+
+    @ArgGroup(validate = false)
+    private EgressOptions egress = new EgressOptions();
 
     @Option(names = "--quiet", description = "no lines from Caisson about a run that ended")
     private boolean quiet;
@@ -240,6 +243,10 @@ final class RunCommand implements Callable<Integer> {
                         .withEnv(environment())
                         .withAllowDegraded(allowDegraded)
                         .withRoot(!root.equals(DENIED));
+        Optional<String> wayOut = egress.document();
+        if (wayOut.isPresent()) {
+            sandbox = sandbox.withEgress(wayOut.get());
+        }
         ProgramWords program = ProgramWords.of(words, behindDashes(), lang);
         if (stdin && program.fromStdin()) {
             throw wrong("--stdin and code from standard input exclude each other.");

@@ -5,10 +5,13 @@ import dev.caisson.api.Limits;
 import dev.caisson.api.OnOutputLimit;
 import dev.caisson.api.SandboxSpec;
 import dev.caisson.api.Tier;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.ExecRequest;
+import dev.caisson.v1.Json;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.PtyJson;
 import dev.caisson.v1.SandboxRequest;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -40,7 +43,14 @@ final class Requests {
                 null,
                 spec.allowDegraded() ? true : null,
                 null,
+                egress(spec),
                 List.of());
+    }
+
+    static @Nullable EgressJson egress(SandboxSpec spec) {
+        return spec.egress()
+                .map(json -> Json.request(json.getBytes(StandardCharsets.UTF_8), EgressJson.class))
+                .orElse(null);
     }
 
     static @Nullable String tier(SandboxSpec spec) {

@@ -69,6 +69,7 @@ final class RunRequests {
                 sandbox.labels(),
                 Requests.root(sandbox),
                 sandbox.allowDegraded() ? true : null,
+                Requests.egress(sandbox),
                 List.of());
     }
 

@@ -45,7 +45,8 @@ class SecretsAtRestTest {
         Files.writeString(source.resolve("key"), CANARY + "\n");
         service =
                 LiveService.start(
-                        "secrets.folders=" + source, "secrets.commands=print=/bin/cat " + source + "/key");
+                        "secrets.folders=" + source,
+                        "secrets.commands=print=/bin/cat " + source + "/key");
         api = service.admin();
         api.put("/v1/policies/default", Map.of("egress", Map.of("secrets", List.of("one", "file"))))
                 .ok();
@@ -73,16 +74,20 @@ class SecretsAtRestTest {
             told.add(keyed.post("/v1/secrets", request("one", Map.of("value", CANARY))).okText());
         }
         told.add(
-                api.post("/v1/secrets", request("file", Map.of("file", source + "/key")))
-                        .okText());
+                api.post("/v1/secrets", request("file", Map.of("file", source + "/key"))).okText());
         told.add(api.post("/v1/secrets", request("print", Map.of("command", "print"))).okText());
         told.add(api.post("/v1/secrets/file/test", Map.of()).okText());
         told.add(
                 api.post("/v1/secrets/one/rotate", Map.of("source", Map.of("value", CANARY + "2")))
                         .okText());
-        told.add(api.send("POST", "/v1/secrets", ("{\"name\":" + CANARY).getBytes(StandardCharsets.UTF_8))
+        told.add(
+                api.send(
+                                "POST",
+                                "/v1/secrets",
+                                ("{\"name\":" + CANARY).getBytes(StandardCharsets.UTF_8))
                         .toString());
-        told.add(api.post("/v1/secrets", request("bad", Map.of("value", CANARY + "\n"))).toString());
+        told.add(
+                api.post("/v1/secrets", request("bad", Map.of("value", CANARY + "\n"))).toString());
         String sandbox = api.sandbox(Map.of("secrets", List.of("one")));
         String inside = api.out(sandbox, "echo \"$TOKEN\"");
         assertThat(inside.strip()).matches("csp_[0-9a-f]{32}");
@@ -116,7 +121,10 @@ class SecretsAtRestTest {
                 List.of(
                         CANARY,
                         HexFormat.of().formatHex(bytes),
-                        Base64.getEncoder().withoutPadding().encodeToString(bytes).substring(0, 40))) {
+                        Base64.getEncoder()
+                                .withoutPadding()
+                                .encodeToString(bytes)
+                                .substring(0, 40))) {
             found.addAll(holding(folder, text));
         }
         return found;

@@ -28,10 +28,10 @@ import org.jspecify.annotations.Nullable;
  * @param publicPorts whether ports without a token may be opened
  * @param maxLife longest life of any sandbox
  * @param maxTimeout longest time to an end that moves
- * @param egress the way out, a document of each policy; what all of them allow is allowed
  * @param ask what waits for an approval
  * @param approvalTimeout no answer means no
  * @param allowDegraded whether a host that cannot do all may be accepted
+ * @param egress the way out: what each of these documents allows
  * @param version of the documents, for events
  */
 record EffectivePolicy(
@@ -44,17 +44,17 @@ record EffectivePolicy(
         boolean publicPorts,
         Optional<Duration> maxLife,
         Optional<Duration> maxTimeout,
-        List<EgressJson> egress,
         List<ApprovalRule> ask,
         Duration approvalTimeout,
         boolean allowDegraded,
+        List<EgressJson> egress,
         String version) {
 
     EffectivePolicy {
         tiers = Set.copyOf(tiers);
         templates = Set.copyOf(templates);
-        egress = List.copyOf(egress);
         ask = List.copyOf(ask);
+        egress = List.copyOf(egress);
     }
 
     static CaissonException denied(String field, String requested, String allowed) {

@@ -50,10 +50,10 @@ final class Narrowing {
                 layers.stream().allMatch(layer -> Boolean.TRUE.equals(layer.publicPorts())),
                 least(PolicyJson::maxLifeMillis).map(Duration::ofMillis),
                 least(PolicyJson::maxTimeoutMillis).map(Duration::ofMillis),
-                layers.stream().map(Narrowing::egress).toList(),
                 ask(),
                 Duration.ofMillis(least(Narrowing::approvalMillis).orElse(APPROVAL_MILLIS)),
                 layers.stream().allMatch(layer -> Boolean.TRUE.equals(layer.allowDegraded())),
+                layers.stream().map(Narrowing::egress).toList(),
                 version);
     }
 

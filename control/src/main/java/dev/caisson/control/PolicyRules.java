@@ -5,7 +5,6 @@ import dev.caisson.api.Tier;
 import dev.caisson.core.Ids;
 import dev.caisson.policy.EgressPolicy;
 import dev.caisson.v1.ApprovalRule;
-import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.PolicyJson;
 import java.time.Duration;
@@ -78,9 +77,8 @@ final class PolicyRules {
         millis("maxLifeMillis", policy.maxLifeMillis(), MAX_MILLIS);
         millis("maxTimeoutMillis", policy.maxTimeoutMillis(), MAX_MILLIS);
         millis("approvalTimeoutMillis", policy.approvalTimeoutMillis(), MAX_APPROVAL);
-        EgressJson egress = policy.egress();
-        if (egress != null) {
-            EgressPolicy.of(List.of(egress));
+        if (policy.egress() != null) {
+            EgressPolicy.of(List.of(policy.egress()));
         }
     }
 

@@ -7,6 +7,7 @@ import dev.caisson.api.EventType;
 import dev.caisson.api.Limits;
 import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.Ids;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.Page;
@@ -111,7 +112,10 @@ final class Pools implements PoolService {
 
     private Optional<Box> claim(Pool pool, Caller caller, Order order) {
         for (Box box = pool.ready.pollFirst(); box != null; box = pool.ready.pollFirst()) {
-            if (handOut(pool, box, caller, order)) {
+            if (box.doc().wayOut != order.wayOut()) {
+                // A way out is made with the sandbox or not at all.
+                discard(box);
+            } else if (handOut(pool, box, caller, order)) {
                 pool.claimed.incrementAndGet();
                 parts.ledger().counts().claimed(true);
                 return Optional.of(box);
@@ -212,24 +216,12 @@ final class Pools implements PoolService {
         SandboxDoc doc = box.draft();
         doc.state = SandboxDoc.RUNNING;
         doc.pool = pool.doc.id;
-        doc.name = asked.name;
-        doc.labels = asked.labels;
-        doc.policy = asked.policy;
-        doc.policyVersion = asked.policyVersion;
+        doc.take(asked);
         doc.keyId = caller.keyId();
-        doc.run = asked.run;
-        doc.owned = asked.owned;
-        doc.autoResume = asked.autoResume;
-        doc.pauseOnTimeout = asked.pauseOnTimeout;
         doc.createdAt = parts.ledger().now();
         doc.startedAt = doc.createdAt;
-        doc.timeoutMillis = asked.timeoutMillis;
         doc.timeoutAt =
                 asked.timeoutMillis == null ? null : doc.createdAt.plusMillis(asked.timeoutMillis);
-        doc.idleTimeoutMillis = asked.idleTimeoutMillis;
-        doc.maxLifeMillis = asked.maxLifeMillis;
-        doc.secretNames = asked.secretNames;
-        doc.secrets = asked.secrets;
         doc.limits = EffectivePolicy.form(order.limits());
         if (!order.env().isEmpty()) {
             doc.env = parts.vault().seal("env " + doc.id, Json.write(order.env()));
@@ -338,6 +330,12 @@ final class Pools implements PoolService {
         doc.pool = pool.id;
         var engine = orders.engineOf(doc);
         doc.engine = engine.name();
+        EffectivePolicy policy = parts.policies().effective(owner(pool), null);
+        doc.egress = pool.egress;
+        doc.keyPolicy = pool.keyPolicy;
+        List<EgressJson> egress = parts.policies().egress(doc);
+        WayOut.require(engine, egress);
+        doc.wayOut = WayOut.open(egress);
         Order order =
                 new Order(
                         doc,
@@ -346,7 +344,8 @@ final class Pools implements PoolService {
                         Map.of(),
                         Optional.empty(),
                         List.of(),
-                        parts.policies().effective(owner(pool), null));
+                        egress,
+                        policy);
         Box box = lives.create(null, order, SandboxDoc.POOLED);
         try {
             verify(box, order.limits());
@@ -410,6 +409,8 @@ final class Pools implements PoolService {
         doc.template = order.doc().template;
         doc.tier = order.doc().tier;
         doc.root = order.doc().root;
+        doc.egress = order.doc().egress;
+        doc.keyPolicy = order.doc().keyPolicy;
         doc.limits = EffectivePolicy.form(order.limits());
         doc.size = size(request.size());
         doc.createdAt = parts.ledger().now();
@@ -446,6 +447,7 @@ final class Pools implements PoolService {
                 null,
                 null,
                 "none",
+                request.egress(),
                 List.of());
     }
 

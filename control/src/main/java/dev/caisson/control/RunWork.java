@@ -96,6 +96,7 @@ final class RunWork {
                 null,
                 request.allowDegraded(),
                 null,
+                request.egress(),
                 request.secrets());
     }
 

@@ -223,6 +223,16 @@ final class SecretFeed {
         }
     }
 
+    /** Whether a sandbox was given any. */
+    boolean uses(String sandbox) {
+        lock.lock();
+        try {
+            return uses.containsKey(sandbox);
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** What a sandbox may use now. */
     List<SecretUse> usesOf(String sandbox) {
         lock.lock();

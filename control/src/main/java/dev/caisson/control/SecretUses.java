@@ -12,6 +12,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -119,9 +120,19 @@ final class SecretUses {
         }
     }
 
+    /** The names that a request wants: its own, and those that its way out lists. */
+    static List<String> wanted(SandboxRequest request) {
+        Set<String> names = new LinkedHashSet<>(request.secrets());
+        EgressJson egress = request.egress();
+        if (egress != null) {
+            names.addAll(egress.secrets());
+        }
+        return List.copyOf(names);
+    }
+
     /** What a new sandbox may use. */
     Map<String, String> ofSandbox(Caller caller, EffectivePolicy policy, SandboxRequest request) {
-        return resolve(caller.tenant(), policy.egress(), request.secrets(), request.env().keySet());
+        return resolve(caller.tenant(), policy.egress(), wanted(request), request.env().keySet());
     }
 
     /** What an exec uses besides what its sandbox has. */
@@ -268,5 +279,18 @@ final class SecretUses {
     void tick() {
         Collection<Row> rows = feed.tick();
         refresh.tick(rows);
+    }
+
+    /** The same, and holds what living sandboxes have against the policies of now. */
+    void tick(Boxes boxes, Policies policies) {
+        tick();
+        for (Box box : boxes.all()) {
+            if (feed.uses(box.id)) {
+                SandboxDoc doc = box.doc();
+                List<EgressJson> layers = policies.egress(doc);
+                // The request's own document, the last, names what it wants and takes nothing.
+                permit(box.id, doc.egress == null ? layers : layers.subList(0, layers.size() - 1));
+            }
+        }
     }
 }

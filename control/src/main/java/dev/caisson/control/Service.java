@@ -198,7 +198,10 @@ public final class Service implements Control {
                 });
         Thread.ofVirtual().name("caisson-erasure").start(erasure::resume);
         tell(EventType.SERVER_STARTED);
-        housekeeping.everyMillis(SECRETS_MILLIS, "secrets", secrets.uses()::tick);
+        housekeeping.everyMillis(
+                SECRETS_MILLIS,
+                "secrets",
+                () -> secrets.uses().tick(parts.boxes(), parts.policies()));
         housekeeping.every(ORPHANS_SECONDS, "orphans", disks::orphans);
         housekeeping.every(1, "approvals", () -> parts.approvals().expire(ledger.now()));
     }

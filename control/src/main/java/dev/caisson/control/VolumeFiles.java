@@ -8,6 +8,7 @@ import dev.caisson.api.ExecResult;
 import dev.caisson.api.ExecSpec;
 import dev.caisson.api.SandboxFiles;
 import dev.caisson.core.Ids;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.FileJson;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.MoveRequest;
@@ -354,6 +355,7 @@ final class VolumeFiles implements ContentService {
                 true,
                 policy.allowDegraded() ? true : null,
                 "none",
+                EgressJson.closed(),
                 List.of());
     }
 

@@ -39,9 +39,9 @@ final class EngineRackTest {
                 Optional.empty(),
                 Optional.empty(),
                 List.of(),
-                List.of(),
                 Duration.ofMinutes(1),
                 true,
+                List.of(),
                 "1");
     }
 

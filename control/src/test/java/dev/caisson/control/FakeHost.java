@@ -2,6 +2,7 @@ package dev.caisson.control;
 
 import dev.caisson.api.ByteSize;
 import dev.caisson.api.Tier;
+import dev.caisson.core.Engine;
 import dev.caisson.engine.namespaces.NamespacesEngine;
 import dev.caisson.testkit.FakeAgent;
 import dev.caisson.testkit.FakeLauncher;
@@ -13,6 +14,8 @@ import dev.caisson.v1.SandboxRequest;
 import dev.caisson.v1.StreamItem;
 import dev.caisson.v1.TenantRequest;
 import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -20,6 +23,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,9 +40,19 @@ final class FakeHost implements AutoCloseable {
     final Path data;
 
     private final Vault vault;
+    private final UnaryOperator<Engine> engine;
     private final List<FakeHost> earlier = new ArrayList<>();
 
     static FakeHost open(Path folder) {
+        return open(folder, UnaryOperator.identity());
+    }
+
+    /** One whose engine can give a way out, or says so. */
+    static FakeHost openWithEgress(Path folder) {
+        return open(folder, FakeHost::withEgress);
+    }
+
+    private static FakeHost open(Path folder, UnaryOperator<Engine> engine) {
         FakeLauncher launcher = new FakeLauncher(folder);
         launcher.lease();
         launcher.onAgent(FakeHost::programs);
@@ -49,7 +63,8 @@ final class FakeHost implements AutoCloseable {
                 new ManualClock(),
                 vault,
                 folder.resolve("data"),
-                null);
+                null,
+                engine);
     }
 
     private FakeHost(
@@ -58,19 +73,24 @@ final class FakeHost implements AutoCloseable {
             ManualClock clock,
             Vault vault,
             Path data,
-            @Nullable Caller admin) {
+            @Nullable Caller admin,
+            UnaryOperator<Engine> engine) {
         this.launcher = launcher;
         this.memory = memory;
         this.clock = clock;
         this.vault = vault;
         this.data = data;
+        this.engine = engine;
         this.store = new GatedStore(memory);
         EngineRack engines =
                 new EngineRack(
                         List.of(
                                 new EngineRack.Slot(
                                         Tier.CONTAINER,
-                                        () -> NamespacesEngine.connect(launcher.socket()))),
+                                        () ->
+                                                engine.apply(
+                                                        NamespacesEngine.connect(
+                                                                launcher.socket())))),
                         List.of());
         ControlConfig config =
                 new ControlConfig(
@@ -93,6 +113,23 @@ final class FakeHost implements AutoCloseable {
                 admin == null
                         ? service.authenticate(Fixture.text(service.bootstrap().orElseThrow()))
                         : admin;
+    }
+
+    private static Engine withEgress(Engine engine) {
+        return (Engine)
+                Proxy.newProxyInstance(
+                        Engine.class.getClassLoader(),
+                        new Class<?>[] {Engine.class},
+                        (proxy, method, arguments) -> {
+                            if (method.getName().equals("capabilities")) {
+                                return new Engine.Capabilities(true, false, true, true);
+                            }
+                            try {
+                                return method.invoke(engine, arguments);
+                            } catch (InvocationTargetException e) {
+                                throw Objects.requireNonNull(e.getCause());
+                            }
+                        });
     }
 
     /** Programs that wait: {@code sleep} until it is killed, {@code talk} writes before. */
@@ -128,7 +165,8 @@ final class FakeHost implements AutoCloseable {
 
     /** A server of that node beside this one. */
     FakeHost server(String node) {
-        FakeHost next = new FakeHost(launcher, memory.server(node), clock, vault, data, admin);
+        FakeHost next =
+                new FakeHost(launcher, memory.server(node), clock, vault, data, admin, engine);
         next.earlier.add(this);
         return next;
     }
@@ -178,6 +216,7 @@ final class FakeHost implements AutoCloseable {
                 pause,
                 null,
                 List.of(),
+                null,
                 null,
                 null,
                 null,

@@ -95,6 +95,7 @@ final class SandboxSecretsTest {
                 plain.owned(),
                 plain.allowDegraded(),
                 plain.pool(),
+                null,
                 List.of(secrets));
     }
 
@@ -259,6 +260,34 @@ final class SandboxSecretsTest {
 
         await().atMost(java.time.Duration.ofSeconds(2))
                 .untilAsserted(() -> assertThat(sink.secrets).isEmpty());
+    }
+
+    @Test
+    void whatTheRequestsOwnWayOutListsIsWanted() {
+        SecretJson key = secret("key");
+        SandboxJson sandbox =
+                host.service
+                        .sandboxes()
+                        .create(
+                                host.admin,
+                                request(Map.of()).withEgress(SecretStage.allowing("key")))
+                        .sandbox();
+
+        assertThat(sink.uses.get(sandbox.id()))
+                .extracting(SecretUse::secret)
+                .containsExactly(key.id());
+    }
+
+    @Test
+    void aPolicyThatListsItNoMoreTakesItWithinASecond() {
+        secret("key");
+        SandboxJson sandbox = make("key");
+
+        allow(host, "other");
+        await().untilAsserted(() -> assertThat(sink.uses.get(sandbox.id())).isEmpty());
+
+        allow(host, "key");
+        await().untilAsserted(() -> assertThat(sink.uses.get(sandbox.id())).hasSize(1));
     }
 
     @Test

@@ -112,6 +112,7 @@ final class VolumeFilesTest {
                                 null,
                                 null,
                                 null,
+                                null,
                                 List.of()))
                 .sandbox();
     }

@@ -146,8 +146,9 @@ public interface Engine extends AutoCloseable {
      * @param pause freeze and thaw
      * @param memorySnapshot save and restore with memory
      * @param ioRate limit disk traffic
+     * @param egress give a way out, and confirm from inside that there is no other
      */
-    record Capabilities(boolean pause, boolean memorySnapshot, boolean ioRate) {}
+    record Capabilities(boolean pause, boolean memorySnapshot, boolean ioRate, boolean egress) {}
 
     /**
      * What an engine knows about its host.

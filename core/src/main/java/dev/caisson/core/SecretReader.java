@@ -96,7 +96,8 @@ public final class SecretReader {
     private static byte[] beneath(Path root, Path relative, String shown) throws IOException {
         List<SecureDirectoryStream<Path>> opened = new ArrayList<>();
         try {
-            SecureDirectoryStream<Path> folder = secure(Files.newDirectoryStream(root));
+            DirectoryStream<Path> top = Files.newDirectoryStream(root);
+            SecureDirectoryStream<Path> folder = secure(top);
             opened.add(folder);
             for (int i = 0; i < relative.getNameCount() - 1; i++) {
                 folder =

@@ -87,6 +87,7 @@ public final class ControlBackend implements Backend {
                         true,
                         null,
                         null,
+                        null,
                         List.of());
         return control.sandboxes().create(caller, request).sandbox();
     }

@@ -236,6 +236,7 @@ final class RunTools {
                 Map.of(),
                 null,
                 null,
+                null,
                 List.of());
     }
 
@@ -259,6 +260,7 @@ final class RunTools {
                 true,
                 null,
                 Map.of(),
+                null,
                 null,
                 null,
                 List.of());

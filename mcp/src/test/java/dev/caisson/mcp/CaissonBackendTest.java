@@ -140,7 +140,7 @@ class CaissonBackendTest {
             String code, List<InputFileJson> files, @Nullable String input) {
         return new RunRequest(
                 code, "sh", List.of(), null, List.of(), files, input, Map.of(), null, null, null,
-                null, null, 1234L, true, true, null, Map.of(), null, null, List.of());
+                null, null, 1234L, true, true, null, Map.of(), null, null, null, List.of());
     }
 
     @Test

@@ -256,6 +256,7 @@ class ControlBackendTest {
                                 true,
                                 null,
                                 null,
+                                null,
                                 List.of()));
         backend.list(Map.of(), 7, "c");
         assertThat(((Listing) requests.getLast()).states())
@@ -303,6 +304,7 @@ class ControlBackendTest {
                                 null,
                                 null,
                                 Map.of(),
+                                null,
                                 null,
                                 null,
                                 List.of()));

@@ -31,7 +31,7 @@ final class AddressText {
             if (number < 0) {
                 return -1;
             }
-            bits = bits << 8 | number;
+            bits = (bits << 8) | number;
             at = end + 1;
         }
         return bits;
@@ -40,7 +40,7 @@ final class AddressText {
     /** 0 to 255 without leading zeros, which some libraries read as octal; or −1. */
     private static int decimal(String text, int from, int to) {
         int length = to - from;
-        if (length < 1 || length > 3 || length > 1 && text.charAt(from) == '0') {
+        if (length < 1 || length > 3 || (length > 1 && text.charAt(from) == '0')) {
             return -1;
         }
         int number = 0;
@@ -108,7 +108,7 @@ final class AddressText {
             if (digit < 0) {
                 return -1;
             }
-            group = group << 4 | digit;
+            group = (group << 4) | digit;
         }
         return group;
     }
@@ -127,8 +127,8 @@ final class AddressText {
         long high = 0;
         long low = 0;
         for (int i = 0; i < 4; i++) {
-            high = high << 16 | groups[i];
-            low = low << 16 | groups[i + 4];
+            high = (high << 16) | groups[i];
+            low = (low << 16) | groups[i + 4];
         }
         return IpAddress.of(high, low);
     }
@@ -136,18 +136,18 @@ final class AddressText {
     static String format(IpAddress address) {
         long low = address.low();
         if (address.isV4()) {
-            return (low >>> 24 & 255)
+            return ((low >>> 24) & 255)
                     + "."
-                    + (low >>> 16 & 255)
+                    + ((low >>> 16) & 255)
                     + "."
-                    + (low >>> 8 & 255)
+                    + ((low >>> 8) & 255)
                     + "."
                     + (low & 255);
         }
         int[] groups = new int[8];
         for (int i = 0; i < 4; i++) {
-            groups[i] = (int) (address.high() >>> (48 - 16 * i) & 0xffff);
-            groups[i + 4] = (int) (low >>> (48 - 16 * i) & 0xffff);
+            groups[i] = (int) ((address.high() >>> (48 - 16 * i)) & 0xffff);
+            groups[i + 4] = (int) ((low >>> (48 - 16 * i)) & 0xffff);
         }
         int[] run = longestZeros(groups);
         StringBuilder text = new StringBuilder();

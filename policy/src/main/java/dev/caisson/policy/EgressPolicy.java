@@ -1,7 +1,6 @@
 package dev.caisson.policy;
 
 import dev.caisson.v1.EgressJson;
-import dev.caisson.v1.EgressLimits;
 import dev.caisson.v1.PackageRule;
 import java.util.ArrayList;
 import java.util.EnumSet;
@@ -9,12 +8,9 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Function;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The policy of a sandbox's way out: one or more documents, each of which must allow what is done.
@@ -23,9 +19,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class EgressPolicy {
     private static final int MAX_LAYERS = 8;
-    private static final int CONNECTIONS = 256;
-    private static final int CONNECTIONS_PER_SECOND = 200;
-    private static final int QUERIES_PER_MINUTE = 600;
 
     private final List<EgressJson> documents;
     private final List<Layer> layers;
@@ -165,26 +158,7 @@ public final class EgressPolicy {
 
     /** Limits: the least of all documents. */
     public EgressCaps caps() {
-        return new EgressCaps(
-                least(EgressLimits::bytes),
-                least(EgressLimits::bytesPerSecond),
-                least(EgressLimits::connections, CONNECTIONS),
-                least(EgressLimits::connectionsPerSecond, CONNECTIONS_PER_SECOND),
-                least(EgressLimits::dnsQueriesPerMinute, QUERIES_PER_MINUTE));
-    }
-
-    private OptionalLong least(Function<EgressLimits, @Nullable ? extends Number> of) {
-        return documents.stream()
-                .map(EgressJson::limits)
-                .filter(Objects::nonNull)
-                .map(of)
-                .filter(Objects::nonNull)
-                .mapToLong(Number::longValue)
-                .min();
-    }
-
-    private int least(Function<EgressLimits, @Nullable Integer> of, int standard) {
-        return Math.toIntExact(least(of).orElse(standard));
+        return LeastCaps.of(documents);
     }
 
     /** Names of the secrets that may be used: those that all documents name. */

@@ -76,7 +76,7 @@ public record HostName(String value) {
         }
         int type = Character.getType(label.codePointAt(0));
         if (label.startsWith("xn--")
-                || type == Character.DECIMAL_DIGIT_NUMBER && label.charAt(0) >= 0x80
+                || (type == Character.DECIMAL_DIGIT_NUMBER && label.charAt(0) >= 0x80)
                 || type == Character.NON_SPACING_MARK
                 || type == Character.COMBINING_SPACING_MARK) {
             throw refused(text, "is no international name");
@@ -97,7 +97,7 @@ public record HostName(String value) {
         int type = Character.getType(c);
         boolean own = Character.toLowerCase(c) >= 0x80; // the Kelvin sign is a k of ASCII
         return c < 0x80
-                || own && Character.isLetterOrDigit(c)
+                || (own && Character.isLetterOrDigit(c))
                 || type == Character.NON_SPACING_MARK
                 || type == Character.COMBINING_SPACING_MARK;
     }
@@ -127,10 +127,10 @@ public record HostName(String value) {
         for (int i = start; i < end; i++) {
             char c = name.charAt(i);
             boolean inner = i > start && i < end - 1;
-            if (!(c >= 'a' && c <= 'z'
-                    || c >= '0' && c <= '9'
-                    || c == '-' && inner
-                    || c == '_' && i == start && end - start > 1)) {
+            if (!((c >= 'a' && c <= 'z')
+                    || (c >= '0' && c <= '9')
+                    || (c == '-' && inner)
+                    || (c == '_' && i == start && end - start > 1))) {
                 throw refused(name, "has a character where names do not have it");
             }
         }

@@ -89,9 +89,9 @@ record HttpMatcher(
         return !text.isEmpty()
                 && text.chars()
                         .allMatch(c ->
-                                c >= 'a' && c <= 'z'
-                                        || c >= 'A' && c <= 'Z'
-                                        || c >= '0' && c <= '9'
+                                (c >= 'a' && c <= 'z')
+                                        || (c >= 'A' && c <= 'Z')
+                                        || (c >= '0' && c <= '9')
                                         || "!#$%&'*+-.^_`|~".indexOf(c) >= 0);
     }
 }

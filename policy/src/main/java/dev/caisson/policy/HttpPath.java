@@ -59,7 +59,7 @@ final class HttpPath {
         if (high < 0 || low < 0) {
             return -1;
         }
-        int decoded = high << 4 | low;
+        int decoded = (high << 4) | low;
         boolean hides = decoded < 0x20 || decoded == 0x7f || "/\\;%".indexOf(decoded) >= 0;
         return hides ? -1 : decoded;
     }
@@ -86,11 +86,11 @@ final class HttpPath {
             if (i == path.length() || path.charAt(i) == '/') {
                 int size = i - start;
                 boolean dots =
-                        size == 1 && path.charAt(start) == '.'
-                                || size == 2
+                        (size == 1 && path.charAt(start) == '.')
+                                || (size == 2
                                         && path.charAt(start) == '.'
-                                        && path.charAt(start + 1) == '.';
-                if (dots || size == 0 && i < path.length()) {
+                                        && path.charAt(start + 1) == '.');
+                if (dots || (size == 0 && i < path.length())) {
                     return false;
                 }
                 start = i + 1;

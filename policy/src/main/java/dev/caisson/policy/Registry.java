@@ -23,7 +23,7 @@ public record Registry(String ecosystem, Scheme scheme, HostName host, int port,
     public static Registry of(String ecosystem, String url) {
         String field = "egress.packages." + ecosystem + ".registry";
         boolean tls = url.startsWith("https://");
-        if (url.length() > MAX || !tls && !url.startsWith("http://")) {
+        if (url.length() > MAX || (!tls && !url.startsWith("http://"))) {
             throw refused(field, url);
         }
         int from = tls ? 8 : 7;

@@ -29,7 +29,7 @@ final class WrappedAddress {
             // Local prefixes of 96 bits, and of 48 bits, which leave out bits 64 to 71.
             inner.add(v4(low));
             if ((high & 0xffff) != 0) {
-                inner.add(v4((high & 0xffff) << 16 | low >>> 40 & 0xffff));
+                inner.add(v4(((high & 0xffff) << 16) | ((low >>> 40) & 0xffff)));
             }
         }
         if (high >>> 48 == 0x2002) {
@@ -39,7 +39,7 @@ final class WrappedAddress {
             inner.add(v4(high));
             inner.add(v4(~low));
         }
-        if ((low >>> 32 & ~0x0200_0000L) == 0x5efe) {
+        if (((low >>> 32) & ~0x0200_0000L) == 0x5efe) {
             inner.add(v4(low));
         }
         return inner;

@@ -152,7 +152,7 @@ public final class NamespacesEngine implements Engine {
 
     @Override
     public Capabilities capabilities() {
-        return new Capabilities(true, false, true);
+        return new Capabilities(true, false, true, false);
     }
 
     @Override
