@@ -80,6 +80,14 @@ public enum EventType {
     WEBHOOK_DELETED("webhook.deleted"),
     /** A delivery was given up. */
     WEBHOOK_FAILED("webhook.failed"),
+    /** A secret was made; never its value. */
+    SECRET_CREATED("secret.created"),
+    /** A secret got another value. */
+    SECRET_ROTATED("secret.rotated"),
+    /** A secret was deleted: no request gets it any more. */
+    SECRET_DELETED("secret.deleted"),
+    /** The source of a secret cannot be read; its last value stays in force. */
+    SECRET_FAILED("secret.failed"),
     /** A quota of the tenant stopped something. */
     QUOTA_EXCEEDED("quota.exceeded"),
     /** A port of a sandbox is served. */

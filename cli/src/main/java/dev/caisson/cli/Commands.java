@@ -51,6 +51,7 @@ final class Commands {
                     "keys",
                     "tenants",
                     "webhooks",
+                    "secrets",
                     "tickets",
                     "usage",
                     "events",
@@ -105,6 +106,7 @@ final class Commands {
             case "keys" -> new KeysCommand();
             case "tenants" -> new TenantsCommand();
             case "webhooks" -> new WebhooksCommand();
+            case "secrets" -> new SecretsCommand();
             case "tickets" -> new TicketsCommand();
             case "usage" -> new UsageCommand();
             case "events" -> new EventsCommand();

@@ -114,10 +114,15 @@ final class CreateCommand extends ServerCommand {
                 null,
                 allowDegraded ? true : null,
                 pool,
-                egress());
+                egress(),
+                egress.secrets());
     }
 
+    /** A secret alone does not close what the policy leaves open. */
     private @Nullable EgressJson egress() {
+        if (!egress.narrows()) {
+            return null;
+        }
         return egress.document().map(json -> Json.read(json, EgressJson.class)).orElse(null);
     }
 

@@ -38,6 +38,16 @@ final class EgressOptions {
         return options;
     }
 
+    /** Names of secrets. */
+    List<String> secrets() {
+        return List.copyOf(secrets);
+    }
+
+    /** Whether hosts or packages were written. */
+    boolean narrows() {
+        return !allow.isEmpty() || !packages.isEmpty();
+    }
+
     /** The document in JSON; empty: nothing was written. */
     Optional<String> document() {
         return allow.isEmpty() && packages.isEmpty() && secrets.isEmpty()

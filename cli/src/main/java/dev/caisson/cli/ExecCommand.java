@@ -161,6 +161,7 @@ class ExecCommand extends ServerCommand {
                 linger ? true : null,
                 size == null ? null : new PtyJson(size.rows(), size.cols()),
                 null,
-                null);
+                null,
+                List.of());
     }
 }

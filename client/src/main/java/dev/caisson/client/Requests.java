@@ -43,7 +43,8 @@ final class Requests {
                 null,
                 spec.allowDegraded() ? true : null,
                 null,
-                egress(spec));
+                egress(spec),
+                List.of());
     }
 
     static @Nullable EgressJson egress(SandboxSpec spec) {
@@ -105,6 +106,7 @@ final class Requests {
                 spec.linger() ? true : null,
                 pty.orElse(null),
                 spec.outputLimit().map(size -> size.bytes()).orElse(null),
-                spec.onOutputLimit().map(OnOutputLimit::value).orElse(null));
+                spec.onOutputLimit().map(OnOutputLimit::value).orElse(null),
+                List.of());
     }
 }

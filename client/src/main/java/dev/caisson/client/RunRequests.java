@@ -69,7 +69,8 @@ final class RunRequests {
                 sandbox.labels(),
                 Requests.root(sandbox),
                 sandbox.allowDegraded() ? true : null,
-                Requests.egress(sandbox));
+                Requests.egress(sandbox),
+                List.of());
     }
 
     /** Code with its language, or a command. */

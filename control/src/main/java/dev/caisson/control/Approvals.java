@@ -83,6 +83,9 @@ final class Approvals implements ApprovalService {
         if (!asked.env().isEmpty()) {
             details.put("env", Asking.shown(String.join(" ", new TreeSet<>(asked.env().keySet()))));
         }
+        if (!request.secrets().isEmpty()) {
+            details.put("secrets", Asking.shown(String.join(" ", request.secrets())));
+        }
         String input = request.input();
         if (input != null) {
             details.put("input", Asking.shown(input));

@@ -105,8 +105,10 @@ final class Execs implements ExecService {
     private RunningExec begin(
             Caller caller, Box box, ExecRequest request, @Nullable Origin origin, Turns.Turn turn) {
         EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
-        ExecSpec spec = ExecSpecs.spec(request, box, policy);
+        Map<String, String> own = parts.secrets().ofExec(policy, box, request);
+        ExecSpec spec = ExecSpecs.spec(request, box, policy, parts.secrets().env(box, own));
         ExecDoc doc = ExecDoc.fresh(caller, box, request, spec);
+        doc.secrets = own.isEmpty() ? null : own;
         if (origin != null) {
             doc.run = origin.run();
             doc.language = origin.language();
@@ -127,13 +129,14 @@ final class Execs implements ExecService {
         try {
             // It is kept until somebody has said yes and the program has read it.
             held.take(request.input() == null ? 0 : 2L * request.input().length());
+            Map<String, String> asked = parts.secrets().asked(spec.env(), exec);
             Optional<Approvals.Pending> pending =
                     parts.approvals()
                             .exec(
                                     caller,
                                     policy,
                                     doc.subject(),
-                                    new Approvals.Command(request, doc.user, origin, spec.env()));
+                                    new Approvals.Command(request, doc.user, origin, asked));
             if (pending.isPresent()) {
                 waitForApproval(caller, exec, spec, request, pending.get());
                 turn.done();
@@ -187,6 +190,7 @@ final class Execs implements ExecService {
                         },
                         row);
         try {
+            parts.secrets().during(exec);
             HostedExec hosted = exec.box().hosted().start(exec.id, spec, exec);
             exec.hosted(hosted);
             feed(hosted, request);
@@ -566,6 +570,7 @@ final class Execs implements ExecService {
     /** Takes up an exec that an earlier server started. */
     void adopt(RunningExec exec) {
         known(exec);
+        parts.secrets().adopt(exec);
         exec.box().begun.adopt(exec.id, exec.doc().createdAt);
     }
 

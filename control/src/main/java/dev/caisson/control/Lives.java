@@ -140,6 +140,7 @@ final class Lives {
     private void begin(Box box, Order order, String stateAtEnd) {
         box.lock.lock();
         try {
+            parts.secrets().open(box.id, box.doc().secrets);
             HostedSandbox hosted =
                     hosted(
                             box,
@@ -497,6 +498,7 @@ final class Lives {
             hosted.close();
         }
         box.hosted(null, null);
+        parts.secrets().gone(box.id);
         String saved = doc.pauseSnapshot;
         if (saved != null) {
             drop(doc, saved);

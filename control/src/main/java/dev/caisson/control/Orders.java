@@ -84,6 +84,8 @@ final class Orders {
         doc.egress = request.egress();
         doc.keyPolicy = caller.policy();
         doc.wayOut = WayOut.open(egress);
+        doc.secretNames = SecretUses.wanted(request);
+        doc.secrets = parts.secrets().ofSandbox(caller, policy, request);
         return new Order(
                 doc,
                 engine,

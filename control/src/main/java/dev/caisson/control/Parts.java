@@ -28,6 +28,7 @@ record Parts(
         Meter meter,
         OutputPace pace,
         Boxes boxes,
+        SecretUses secrets,
         ScheduledExecutorService timers) {
     private static final Logger LOG = LoggerFactory.getLogger(Parts.class);
     private static final long RETRY_MILLIS = 200;

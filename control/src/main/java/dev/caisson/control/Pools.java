@@ -133,6 +133,7 @@ final class Pools implements PoolService {
             applyPolicy(box, order.limits());
             verify(box, order.limits());
             SandboxDoc doc = claimed(box, pool, caller, order);
+            parts.secrets().open(box.id, doc.secrets);
             Ledger.Act making = Answers.making(box.id);
             lives.save(
                     box,
@@ -154,6 +155,7 @@ final class Pools implements PoolService {
             lives.schedule(box);
             return true;
         } catch (CaissonException e) {
+            parts.secrets().gone(box.id);
             // The name is taken, or the quota is used up: the sandbox is still nobody's.
             if (e.code() == ErrorCode.ALREADY_EXISTS || e.code() == ErrorCode.QUOTA_EXCEEDED) {
                 back(pool, box);
@@ -214,24 +216,12 @@ final class Pools implements PoolService {
         SandboxDoc doc = box.draft();
         doc.state = SandboxDoc.RUNNING;
         doc.pool = pool.doc.id;
-        doc.name = asked.name;
-        doc.labels = asked.labels;
-        doc.policy = asked.policy;
-        doc.policyVersion = asked.policyVersion;
-        doc.egress = asked.egress;
-        doc.keyPolicy = asked.keyPolicy;
+        doc.take(asked);
         doc.keyId = caller.keyId();
-        doc.run = asked.run;
-        doc.owned = asked.owned;
-        doc.autoResume = asked.autoResume;
-        doc.pauseOnTimeout = asked.pauseOnTimeout;
         doc.createdAt = parts.ledger().now();
         doc.startedAt = doc.createdAt;
-        doc.timeoutMillis = asked.timeoutMillis;
         doc.timeoutAt =
                 asked.timeoutMillis == null ? null : doc.createdAt.plusMillis(asked.timeoutMillis);
-        doc.idleTimeoutMillis = asked.idleTimeoutMillis;
-        doc.maxLifeMillis = asked.maxLifeMillis;
         doc.limits = EffectivePolicy.form(order.limits());
         if (!order.env().isEmpty()) {
             doc.env = parts.vault().seal("env " + doc.id, Json.write(order.env()));
@@ -457,7 +447,8 @@ final class Pools implements PoolService {
                 null,
                 null,
                 "none",
-                request.egress());
+                request.egress(),
+                List.of());
     }
 
     private static int size(int size) {

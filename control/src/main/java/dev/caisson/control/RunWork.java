@@ -96,7 +96,8 @@ final class RunWork {
                 null,
                 request.allowDegraded(),
                 null,
-                request.egress());
+                request.egress(),
+                request.secrets());
     }
 
     /** A sandbox outlives the command that it was made for. */
@@ -202,7 +203,8 @@ final class RunWork {
                                     null,
                                     null,
                                     null,
-                                    null),
+                                    null,
+                                    List.of()),
                             new Execs.Origin(
                                     run.doc().id,
                                     run.doc().language,

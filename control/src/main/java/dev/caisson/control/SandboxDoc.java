@@ -59,6 +59,8 @@ final class SandboxDoc {
     @Nullable String pool;
     String keyId = "";
     @Nullable String env; // sealed
+    List<String> secretNames = List.of();
+    Map<String, String> secrets = Map.of(); // variables for placeholders by ids; "": none
     Instant createdAt = Instant.EPOCH;
     @Nullable Instant startedAt;
     @Nullable Instant timeoutAt;
@@ -95,6 +97,25 @@ final class SandboxDoc {
                 labels,
                 version,
                 Json.write(this));
+    }
+
+    /** Becomes what another document asks for, but for what the engine was told already. */
+    void take(SandboxDoc asked) {
+        name = asked.name;
+        labels = asked.labels;
+        policy = asked.policy;
+        policyVersion = asked.policyVersion;
+        egress = asked.egress;
+        keyPolicy = asked.keyPolicy;
+        run = asked.run;
+        owned = asked.owned;
+        autoResume = asked.autoResume;
+        pauseOnTimeout = asked.pauseOnTimeout;
+        timeoutMillis = asked.timeoutMillis;
+        idleTimeoutMillis = asked.idleTimeoutMillis;
+        maxLifeMillis = asked.maxLifeMillis;
+        secretNames = asked.secretNames;
+        secrets = asked.secrets;
     }
 
     boolean over() {

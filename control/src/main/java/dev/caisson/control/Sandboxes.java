@@ -132,12 +132,14 @@ final class Sandboxes implements SandboxService {
         boolean template = request.template() == null || request.template().equals(doc.template);
         boolean policy = policy(caller, request.policy()).equals(policy(caller, doc.policy));
         boolean egress = request.egress() == null || request.egress().equals(doc.egress);
-        if (!template || !policy || !egress) {
+        boolean secrets = doc.secretNames.containsAll(SecretUses.wanted(request));
+        if (!template || !policy || !egress || !secrets) {
             throw CaissonException.of(
                             ErrorCode.ALREADY_EXISTS,
                             "A sandbox named '"
                                     + doc.name
-                                    + "' is there with another template, policy or way out.")
+                                    + "' is there with another template, policy, way out or"
+                                    + " secrets.")
                     .withRemedy("Ask for the same, or use another name.")
                     .withDetail("current", doc.template);
         }
@@ -487,7 +489,8 @@ final class Sandboxes implements SandboxService {
                 doc.owned,
                 doc.allowDegraded,
                 "none",
-                doc.egress);
+                doc.egress,
+                doc.secretNames);
     }
 
     @Override

@@ -7,6 +7,7 @@ import dev.caisson.api.EventType;
 import dev.caisson.core.Engine;
 import dev.caisson.core.EngineCaisson;
 import dev.caisson.core.Room;
+import dev.caisson.core.SecretSink;
 import dev.caisson.v1.InfoJson;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -34,6 +35,7 @@ public final class Service implements Control {
     private static final long HOUR = 3600;
     private static final long ORPHANS_SECONDS = 10;
     private static final long TICK_MILLIS = 100;
+    private static final long SECRETS_MILLIS = 500; // what other servers do is in force in a second
     private static final List<String> FEATURES =
             List.of(
                     "runs",
@@ -50,6 +52,7 @@ public final class Service implements Control {
                     "pools",
                     "approvals",
                     "webhooks",
+                    "secrets",
                     "events",
                     "logs",
                     "usage",
@@ -64,6 +67,7 @@ public final class Service implements Control {
     private final Usages usages;
     private final Answers answers;
     private final Webhooks webhooks;
+    private final SecretParts secrets;
     private final Deliveries deliveries;
     private final Tokens tokens;
     private final Lives lives;
@@ -87,6 +91,8 @@ public final class Service implements Control {
         Meter meter = new Meter(ledger);
         Policies policies = new Policies(ledger, cursors);
         Quotas quotas = new Quotas(ledger, directory, meter::hour);
+        SecretSources sources = new SecretSources(config.secrets(), System::getenv);
+        secrets = new SecretParts(ledger, cursors, vault, directory, sources);
         ScheduledThreadPoolExecutor timers = timers();
         parts =
                 new Parts(
@@ -102,6 +108,7 @@ public final class Service implements Control {
                         meter,
                         new OutputPace(config.outputRate(), System::nanoTime),
                         new Boxes(ledger),
+                        secrets.uses(),
                         timers);
         String bootId = bootId();
         lives = new Lives(parts, bootId);
@@ -191,6 +198,10 @@ public final class Service implements Control {
                 });
         Thread.ofVirtual().name("caisson-erasure").start(erasure::resume);
         tell(EventType.SERVER_STARTED);
+        housekeeping.everyMillis(
+                SECRETS_MILLIS,
+                "secrets",
+                () -> secrets.uses().tick(parts.boxes(), parts.policies()));
         housekeeping.every(ORPHANS_SECONDS, "orphans", disks::orphans);
         housekeeping.every(1, "approvals", () -> parts.approvals().expire(ledger.now()));
     }
@@ -394,6 +405,16 @@ public final class Service implements Control {
     @Override
     public WebhookService webhooks() {
         return webhooks;
+    }
+
+    @Override
+    public SecretService secrets() {
+        return secrets.service();
+    }
+
+    /** The gateway that puts secrets into requests; again when it was away. */
+    public void secretSink(SecretSink sink) {
+        secrets.connect(sink);
     }
 
     @Override

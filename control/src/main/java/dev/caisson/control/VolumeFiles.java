@@ -355,7 +355,8 @@ final class VolumeFiles implements ContentService {
                 true,
                 policy.allowDegraded() ? true : null,
                 "none",
-                EgressJson.closed());
+                EgressJson.closed(),
+                List.of());
     }
 
     private static long least(long wanted, @Nullable Long most) {

@@ -149,7 +149,8 @@ final class ApprovalsTest {
                 null,
                 null,
                 null,
-                null);
+                null,
+                List.of());
     }
 
     @Test

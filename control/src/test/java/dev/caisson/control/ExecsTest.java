@@ -64,7 +64,8 @@ final class ExecsTest {
                 null,
                 null,
                 null,
-                null);
+                null,
+                List.of());
     }
 
     @Test

@@ -106,7 +106,8 @@ final class FakeHost implements AutoCloseable {
                         64,
                         "http://{port}-{id}.localhost",
                         WebhookConfig.defaults(),
-                        null);
+                        null,
+                        SecretConfig.none());
         service = Service.open(config, store, engines, vault, clock);
         this.admin =
                 admin == null
@@ -218,7 +219,8 @@ final class FakeHost implements AutoCloseable {
                 null,
                 null,
                 null,
-                null);
+                null,
+                List.of());
     }
 
     SandboxJson create() {

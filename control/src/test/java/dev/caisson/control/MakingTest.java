@@ -116,7 +116,8 @@ final class MakingTest {
                 Map.of(),
                 null,
                 null,
-                null);
+                null,
+                List.of());
     }
 
     @Test

@@ -84,7 +84,8 @@ final class PoolsTest {
                 null,
                 null,
                 pool,
-                null);
+                null,
+                List.of());
     }
 
     private SandboxJson claim(@Nullable String name, @Nullable Long memory) {

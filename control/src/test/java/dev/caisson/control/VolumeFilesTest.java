@@ -112,7 +112,8 @@ final class VolumeFilesTest {
                                 null,
                                 null,
                                 null,
-                                null))
+                                null,
+                                List.of()))
                 .sandbox();
     }
 

@@ -110,6 +110,7 @@ final class WayOutTest {
     void letsARequestNarrowAndNeverWiden() {
         FakeHost host = host(true);
         policy(host, "default", OPEN);
+        host.service.secrets().create(host.admin, SecretStage.request("token", "some-value"));
         SandboxJson wide = create(host, null);
         assertThat(doc(host, wide).wayOut).isTrue();
         assertThat(now(host, wide)).containsExactly(egress(OPEN));

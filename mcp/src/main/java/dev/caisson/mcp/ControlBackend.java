@@ -87,7 +87,8 @@ public final class ControlBackend implements Backend {
                         true,
                         null,
                         null,
-                        null);
+                        null,
+                        List.of());
         return control.sandboxes().create(caller, request).sandbox();
     }
 

@@ -205,7 +205,8 @@ final class RunTools {
                 null,
                 null,
                 null,
-                null);
+                null,
+                List.of());
     }
 
     private static RunRequest fresh(
@@ -235,7 +236,8 @@ final class RunTools {
                 Map.of(),
                 null,
                 null,
-                null);
+                null,
+                List.of());
     }
 
     private static RunRequest freshCommand(Arguments.RunCommand asked) {
@@ -260,6 +262,7 @@ final class RunTools {
                 Map.of(),
                 null,
                 null,
-                null);
+                null,
+                List.of());
     }
 }

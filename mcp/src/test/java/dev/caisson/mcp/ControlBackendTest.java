@@ -256,7 +256,8 @@ class ControlBackendTest {
                                 true,
                                 null,
                                 null,
-                                null));
+                                null,
+                                List.of()));
         backend.list(Map.of(), 7, "c");
         assertThat(((Listing) requests.getLast()).states())
                 .contains("running", "paused")
@@ -305,7 +306,8 @@ class ControlBackendTest {
                                 Map.of(),
                                 null,
                                 null,
-                                null));
+                                null,
+                                List.of()));
         assertThat(work.status().state()).isEqualTo("running");
         state = "waiting_approval";
         approval = "ap1";

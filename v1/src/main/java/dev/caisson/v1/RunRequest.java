@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param root {@code denied} or {@code allowed}
  * @param allowDegraded accept a host that cannot do all
  * @param egress narrows the way out that the policy gives; absent: all that the policy gives
+ * @param secrets names of secrets that its requests get, each listed in the policy's egress
  */
 public record RunRequest(
         @Nullable String code,
@@ -50,7 +51,8 @@ public record RunRequest(
         Map<String, String> labels,
         @Nullable String root,
         @Nullable Boolean allowDegraded,
-        @Nullable EgressJson egress) {
+        @Nullable EgressJson egress,
+        List<String> secrets) {
     /** Copies the collections; absent ones are empty. */
     public RunRequest {
         argv = List.copyOf(Absent.list(argv));
@@ -58,6 +60,7 @@ public record RunRequest(
         files = List.copyOf(Absent.list(files));
         env = Map.copyOf(Absent.map(env));
         labels = Map.copyOf(Absent.map(labels));
+        secrets = List.copyOf(Absent.list(secrets));
     }
 
     /** The same with that way out, as far as the policy gives it. */
@@ -83,6 +86,7 @@ public record RunRequest(
                 labels,
                 root,
                 allowDegraded,
-                narrower);
+                narrower,
+                secrets);
     }
 }

@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  * @param allowDegraded accept a host that cannot do all
  * @param pool name of a warm pool; absent: any that fits; {@code none}: a fresh one
  * @param egress narrows the way out that the policy gives; absent: all that the policy gives
+ * @param secrets names of secrets that its requests get, each listed in the policy's egress
  */
 public record SandboxRequest(
         @Nullable String name,
@@ -48,19 +49,21 @@ public record SandboxRequest(
         @Nullable Boolean owned,
         @Nullable Boolean allowDegraded,
         @Nullable String pool,
-        @Nullable EgressJson egress) {
+        @Nullable EgressJson egress,
+        List<String> secrets) {
     /** Copies the collections; absent ones are empty. */
     public SandboxRequest {
         labels = Map.copyOf(Absent.map(labels));
         env = Map.copyOf(Absent.map(env));
         volumes = List.copyOf(Absent.list(volumes));
+        secrets = List.copyOf(Absent.list(secrets));
     }
 
     /** Everything as the policy has it. */
     public static SandboxRequest defaults() {
         return new SandboxRequest(
                 null, null, Map.of(), null, null, null, null, null, Map.of(), null, null, null,
-                null, null, null, List.of(), null, null, null, null);
+                null, null, null, List.of(), null, null, null, null, List.of());
     }
 
     /** The same with that way out, as far as the policy gives it. */
@@ -85,6 +88,7 @@ public record SandboxRequest(
                 owned,
                 allowDegraded,
                 pool,
-                narrower);
+                narrower,
+                secrets);
     }
 }
