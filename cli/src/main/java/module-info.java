@@ -5,6 +5,7 @@ module dev.caisson.cli {
     requires dev.caisson.client;
     requires dev.caisson.doctor;
     requires dev.caisson.mcp;
+    requires dev.caisson.redact;
     requires dev.caisson.serve;
     requires dev.caisson.v1;
     requires info.picocli;

@@ -94,6 +94,8 @@ public enum EventType {
     FILES_EXPIRED("files.expired"),
     /** An operator acted for a tenant. */
     OPERATOR_ACTED("operator.acted"),
+    /** Secrets were taken out of what left a sandbox; {@code data} has their count. */
+    SECRET_REDACTED("secret.redacted"),
     /** A server began. */
     SERVER_STARTED("server.started"),
     /** A server ended in order. */

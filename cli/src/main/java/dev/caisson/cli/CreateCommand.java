@@ -98,7 +98,7 @@ final class CreateCommand extends ServerCommand {
                 snapshot,
                 policy,
                 limits.limits(),
-                pairs("--env", env),
+                variables(env),
                 life.timeoutMillis(),
                 life.idleTimeoutMillis(),
                 life.maxLifeMillis(),

@@ -265,6 +265,7 @@ final class RunCommand implements Callable<Integer> {
             }
             variables.put(variable.substring(0, equals), variable.substring(equals + 1));
         }
+        CredentialWarning.tell(main.streams(), variables);
         return variables;
     }
 

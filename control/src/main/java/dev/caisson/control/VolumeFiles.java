@@ -112,7 +112,7 @@ final class VolumeFiles implements ContentService {
                 volume,
                 path,
                 (files, at) -> {
-                    Archives.write(files, at, target);
+                    Archives.write(files, at, target, true);
                     return at;
                 });
     }

@@ -30,6 +30,11 @@ record ExecEvents(Reporter reporter) implements ExecStream.Observer {
     }
 
     @Override
+    public void redacted(long count) {
+        new RedactionEvents(reporter).redacted(count);
+    }
+
+    @Override
     public void failed(CaissonException cause) {
         reporter.emit(
                 EventType.EXEC_FAILED,

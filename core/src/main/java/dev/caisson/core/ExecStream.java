@@ -54,7 +54,8 @@ final class ExecStream implements AgentClient.Stream {
             long outputLimit,
             boolean killOnOutput,
             List<String> degraded,
-            boolean outlives) {}
+            boolean outlives,
+            Redaction redaction) {}
 
     /** What consumers have taken: events confirmed, and bytes of output since this stream began. */
     private record Taken(long seq, long bytes) {}
@@ -66,6 +67,9 @@ final class ExecStream implements AgentClient.Stream {
         default void ended(ExecResult result) {}
 
         default void failed(CaissonException cause) {}
+
+        /** Secrets were taken out of its output; told once, at the end. */
+        default void redacted(long count) {}
     }
 
     private final AgentClient client;
@@ -78,6 +82,7 @@ final class ExecStream implements AgentClient.Stream {
     private final CompletableFuture<ExecResult> end = new CompletableFuture<>();
     private final AtomicReference<Taken> taken;
     private final Heard heard;
+    private final Outlet outlet;
     private final boolean adopted;
 
     /** Of an adopted exec: whether its position may be its end; the agent forgets it then. */
@@ -114,10 +119,10 @@ final class ExecStream implements AgentClient.Stream {
             Position from,
             ExecStart start,
             Options options,
-            Delivery delivery) {
+            Delivery delivery,
+            Observer observer) {
         ExecStream stream =
-                new ExecStream(
-                        client, known.stream(), start, options, delivery, new Observer() {}, from);
+                new ExecStream(client, known.stream(), start, options, delivery, observer, from);
         stream.endMayBeTaken = known.ended() && from.seq() == known.lastSeq();
         return stream;
     }
@@ -154,6 +159,9 @@ final class ExecStream implements AgentClient.Stream {
                 new Heard(
                         options.capture() ? options.outputLimit() : 0,
                         from == null ? Position.START : from);
+        this.outlet =
+                new Outlet(
+                        options.redaction(), from == null ? Position.START : from, new Outside());
     }
 
     /** Registers the stream and sends the start. */
@@ -254,7 +262,8 @@ final class ExecStream implements AgentClient.Stream {
 
     /** A consumer that confirms has taken an event and all before it. */
     void delivered(long upTo, long bytes) {
-        taken.updateAndGet(before -> new Taken(upTo, before.bytes() + bytes));
+        taken.updateAndGet(
+                before -> new Taken(Math.max(before.seq(), upTo), before.bytes() + bytes));
         acknowledgeWhenDue();
     }
 
@@ -431,6 +440,7 @@ final class ExecStream implements AgentClient.Stream {
                 Limit limit = Wire.limit(frame.getLimitHit().getLimit());
                 if (heard.firstTime(limit)) {
                     observer.limitHit(limit);
+                    outlet.settle();
                     delivery.limitHit(seq, limit);
                 }
             }
@@ -455,17 +465,40 @@ final class ExecStream implements AgentClient.Stream {
         if (now > granted) {
             throw new ProtocolException("The agent sent more output than it was granted.");
         }
-        boolean kill = heard.append(fd, data) && options.killOnOutput();
-        if (kill && killed == null) {
-            kill(dev.caisson.wire.agent.ExecReason.REASON_OUTPUT);
-        }
-        delivery.output(seq, fd, offset, data);
+        outlet.output(seq, fd, data);
     }
 
     private void gap(OutputFd fd, long offset, long bytes) throws IOException {
         heard.advance(fd, offset, bytes);
-        heard.skip(fd, bytes);
-        delivery.gap(seq, fd, offset, bytes);
+        outlet.gap(seq, fd, bytes);
+    }
+
+    /** Captures what comes out and passes it on. */
+    private final class Outside implements Outlet.Target {
+        @Override
+        public void output(long upTo, OutputFd fd, long offset, ByteString data, long weight)
+                throws ProtocolException {
+            boolean kill = heard.append(fd, data) && options.killOnOutput();
+            if (kill && killed == null) {
+                kill(dev.caisson.wire.agent.ExecReason.REASON_OUTPUT);
+            }
+            delivery.output(upTo, fd, offset, data, weight);
+        }
+
+        @Override
+        public void gap(long upTo, OutputFd fd, long offset, long bytes) throws ProtocolException {
+            heard.skip(fd, bytes);
+            delivery.gap(upTo, fd, offset, bytes);
+        }
+
+        @Override
+        public void broken(ProtocolException cause) {
+            refused(
+                    CaissonException.of(
+                            ErrorCode.ENGINE_FAILED,
+                            "The agent sent what cannot be: " + cause.getMessage(),
+                            cause));
+        }
     }
 
     // ---- ends
@@ -494,7 +527,10 @@ final class ExecStream implements AgentClient.Stream {
                         || cause.code() == ErrorCode.INVALID_STATE
                         || cause.code() == ErrorCode.LAUNCHER_UNAVAILABLE;
         if (options.outlives() && gone) {
-            over(() -> delivery.abandoned(() -> end.completeExceptionally(cause)));
+            over(() -> {
+                outlet.abandon();
+                delivery.abandoned(() -> end.completeExceptionally(cause));
+            });
             return;
         }
         ExecReason reason =
@@ -512,6 +548,7 @@ final class ExecStream implements AgentClient.Stream {
     private void complete(
             long last, ExecReason reason, OptionalInt exit, OptionalInt signal, Usage usage) {
         over(() -> {
+            lastOutput();
             if (options.capture() && heard.cut()) {
                 observer.limitHit(Limit.OUTPUT);
             }
@@ -530,6 +567,18 @@ final class ExecStream implements AgentClient.Stream {
         });
     }
 
+    /** What the redactor kept back goes out before the end is told. */
+    private void lastOutput() {
+        try {
+            long count = outlet.end();
+            if (count > 0) {
+                observer.redacted(count);
+            }
+        } catch (ProtocolException e) {
+            // More events than an agent may send: the end is told, and none of them.
+        }
+    }
+
     private void failed(CaissonException cause) {
         over(() ->
                 delivery.failed(
@@ -544,7 +593,7 @@ final class ExecStream implements AgentClient.Stream {
     void refused(CaissonException cause) {
         kill(dev.caisson.wire.agent.ExecReason.REASON_CANCELLED);
         client.forget(number);
-        over(() -> {});
+        over(outlet::abandon);
         end.completeExceptionally(cause);
     }
 

@@ -56,6 +56,7 @@ public final class HostedSandbox implements AutoCloseable {
     private final boolean root;
     private final AtomicReference<@Nullable EndReason> wantedEnd = new AtomicReference<>();
     private final CompletableFuture<EngineSandbox.Ended> end = new CompletableFuture<>();
+    private final Redaction redaction = new Redaction();
     private final AgentClient client;
     private final Transfers transfers;
     private final LiveFiles files;
@@ -180,7 +181,7 @@ public final class HostedSandbox implements AutoCloseable {
         this.root = root;
         handle.onEnd().thenAccept(this::gone);
         this.client = connected();
-        this.transfers = new Transfers(client);
+        this.transfers = new Transfers(client, redaction);
         this.files = new LiveFiles(transfers, host.reporter(Optional.empty()));
     }
 
@@ -256,6 +257,11 @@ public final class HostedSandbox implements AutoCloseable {
         return known;
     }
 
+    /** What is taken out of all that leaves it: output of commands and files. */
+    public Redaction redaction() {
+        return redaction;
+    }
+
     // ---- commands
 
     /**
@@ -271,7 +277,7 @@ public final class HostedSandbox implements AutoCloseable {
                 execId,
                 spec.withCapture(false),
                 new SinkDelivery(sink, "caisson-exec-" + execId),
-                new ExecStream.Observer() {});
+                new RedactionEvents(host.reporter(Optional.of(execId))));
     }
 
     StreamExec begin(
@@ -305,7 +311,8 @@ public final class HostedSandbox implements AutoCloseable {
                 spec.outputLimit().orElse(limits.outputLimit()).bytes(),
                 spec.onOutputLimit().orElse(limits.onOutputLimit()) == OnOutputLimit.KILL,
                 degraded,
-                host.outlives());
+                host.outlives(),
+                redaction);
     }
 
     /**
@@ -333,6 +340,7 @@ public final class HostedSandbox implements AutoCloseable {
                     "Events of the exec " + known.exec() + " behind " + from + " are forgotten.");
         }
         ExecSpec plain = spec.withCapture(false);
+        Reporter reporter = host.reporter(Optional.of(known.exec()));
         ExecStream stream =
                 ExecStream.adopt(
                         client,
@@ -340,9 +348,9 @@ public final class HostedSandbox implements AutoCloseable {
                         from,
                         StartMessage.of(known.exec(), plain, settings.env(), settings.limits()),
                         options(plain),
-                        new SinkDelivery(sink, "caisson-exec-" + known.exec()));
+                        new SinkDelivery(sink, "caisson-exec-" + known.exec()),
+                        new RedactionEvents(reporter));
         stream.takeUp();
-        Reporter reporter = host.reporter(Optional.of(known.exec()));
         reporter.emit(EventType.EXEC_ADOPTED, "", () -> Map.of("seq", from.seq()));
         return new StreamExec(known.exec(), stream, reporter);
     }

@@ -197,6 +197,11 @@ final class LiveSandbox implements Sandbox {
         return hosted.liveFiles();
     }
 
+    /** What is taken out of all that leaves it. */
+    Redaction redaction() {
+        return hosted.redaction();
+    }
+
     @Override
     public Tunnel dial(int port) {
         return hosted.dial(port);

@@ -193,11 +193,12 @@ class AgentClientFuzzTest {
                                     .addArgv(ByteString.copyFromUtf8("x"))
                                     .setStdinOpen(true)
                                     .build(),
-                            new ExecStream.Options(true, CAPTURE, true, List.of(), false),
+                            new ExecStream.Options(
+                                    true, CAPTURE, true, List.of(), false, new Redaction()),
                             new Delivery.Direct(),
                             new ExecStream.Observer() {});
             exec.begin();
-            Transfers transfers = new Transfers(client);
+            Transfers transfers = new Transfers(client, new Redaction());
             CompletableFuture<Boolean> opened = new CompletableFuture<>();
             Future<Integer> read = reading(transfers, opened);
             if (prelude > 0) {
