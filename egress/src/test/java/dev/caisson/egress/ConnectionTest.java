@@ -11,6 +11,7 @@ import dev.caisson.wire.egress.Question;
 import dev.caisson.wire.egress.ResetReason;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -216,32 +217,51 @@ class ConnectionTest {
 
     @Test
     void observeLetsThroughAndTells() throws Exception {
-        rig.zone.put("other.test", List.of("127.0.0.1"));
-        FakeAgent agent =
-                agent(Rig.mode(Rig.policy(Rig.cidr("127.0.0.1/32", server.port())), "observe"));
-        FakeStream stream = open(agent, "other.test");
-        stream.send("seen");
-        stream.readUntil("seen");
-        assertThat(client.event("egress.observed").getData().toStringUtf8()).contains("other.test");
+        try (FakeUpstream upstream = new FakeUpstream(server.port())) {
+            rig.upstream = Optional.of(upstream.proxy());
+            FakeAgent agent = agent(Rig.mode(Rig.policy(), "observe"));
+            FakeStream stream = open(agent, "other.test");
+            stream.send("seen");
+            stream.readUntil("seen");
+            assertThat(client.event("egress.observed").getData().toStringUtf8())
+                    .contains("other.test");
+            assertThat(upstream.heads)
+                    .singleElement()
+                    .asString()
+                    .startsWith("CONNECT other.test:" + server.port() + " HTTP/1.1\r\n")
+                    .contains("Proxy-Authorization: Basic dXNlcjpwdw==");
+            // An address is checked all the same.
+            assertThat(agent.open("169.254.169.254", 80).resetReason())
+                    .isEqualTo(ResetReason.RESET_DENIED);
+            upstream.answer = "HTTP/1.1 407 Authenticate\r\n\r\n";
+            assertThat(open(agent, "other.test").resetReason())
+                    .isEqualTo(ResetReason.RESET_FAILED);
+        }
     }
 
     @Test
     void askWaitsForAWordAndMayRememberIt() throws Exception {
-        rig.zone.put("other.test", List.of("127.0.0.1"));
-        FakeAgent agent =
-                agent(Rig.mode(Rig.policy(Rig.cidr("127.0.0.1/32", server.port())), "ask"));
-        FakeStream no = open(agent, "other.test");
-        decide(false, false);
-        assertThat(no.resetReason()).isEqualTo(ResetReason.RESET_DENIED);
-        assertThat(server.connections).hasValue(0);
-        FakeStream yes = open(agent, "other.test");
-        decide(true, true);
-        yes.send("x");
-        yes.readUntil("x");
-        FakeStream again = open(agent, "other.test");
-        again.send("z");
-        again.readUntil("z");
-        assertThat(client.questions).isEmpty();
+        try (FakeUpstream upstream = new FakeUpstream(server.port())) {
+            rig.upstream = Optional.of(upstream.proxy());
+            FakeAgent agent = agent(Rig.mode(Rig.policy(), "ask"));
+            FakeStream no = open(agent, "other.test");
+            decide(false, false);
+            assertThat(no.resetReason()).isEqualTo(ResetReason.RESET_DENIED);
+            assertThat(server.connections).hasValue(0);
+            FakeStream yes = open(agent, "other.test");
+            decide(true, true);
+            yes.send("x");
+            yes.readUntil("x");
+            FakeStream again = open(agent, "other.test");
+            again.send("z");
+            again.readUntil("z");
+            assertThat(client.questions).isEmpty();
+            client.put("sb1", Rig.mode(Rig.policy(), "ask")); // cuts nothing that was allowed
+            again.send("w");
+            again.readUntil("w");
+            client.put("sb1", Rig.policy());
+            assertThat(again.resetReason()).isEqualTo(ResetReason.RESET_DENIED);
+        }
     }
 
     private void decide(boolean allow, boolean remember) throws Exception {
