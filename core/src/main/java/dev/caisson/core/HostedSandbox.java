@@ -182,7 +182,7 @@ public final class HostedSandbox implements AutoCloseable {
         handle.onEnd().thenAccept(this::gone);
         this.client = connected();
         this.transfers = new Transfers(client, redaction);
-        this.files = new LiveFiles(transfers, host.reporter(Optional.empty()));
+        this.files = new LiveFiles(transfers, reporter(Optional.empty()));
     }
 
     private AgentClient connected() {
@@ -277,7 +277,12 @@ public final class HostedSandbox implements AutoCloseable {
                 execId,
                 spec.withCapture(false),
                 new SinkDelivery(sink, "caisson-exec-" + execId),
-                new RedactionEvents(host.reporter(Optional.of(execId))));
+                new RedactionEvents(reporter(Optional.of(execId))));
+    }
+
+    /** Tells events about it, or about an exec of it, without secrets. */
+    private Reporter reporter(Optional<String> exec) {
+        return redaction.over(host.reporter(exec));
     }
 
     StreamExec begin(
@@ -291,7 +296,7 @@ public final class HostedSandbox implements AutoCloseable {
                         delivery,
                         observer);
         stream.begin();
-        return new StreamExec(execId, stream, host.reporter(Optional.of(execId)));
+        return new StreamExec(execId, stream, reporter(Optional.of(execId)));
     }
 
     /** Refuses uid 0 where the sandbox was not made for it. */
@@ -340,7 +345,7 @@ public final class HostedSandbox implements AutoCloseable {
                     "Events of the exec " + known.exec() + " behind " + from + " are forgotten.");
         }
         ExecSpec plain = spec.withCapture(false);
-        Reporter reporter = host.reporter(Optional.of(known.exec()));
+        Reporter reporter = reporter(Optional.of(known.exec()));
         ExecStream stream =
                 ExecStream.adopt(
                         client,
@@ -463,7 +468,7 @@ public final class HostedSandbox implements AutoCloseable {
         }
 
         private Reporter reporter() {
-            return host.reporter(Optional.empty());
+            return HostedSandbox.this.reporter(Optional.empty());
         }
 
         @Override

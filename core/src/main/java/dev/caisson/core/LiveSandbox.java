@@ -242,7 +242,7 @@ final class LiveSandbox implements Sandbox {
         hosted.checkUser(command);
         checkNotPaused();
         String exec = Ids.next(Ids.Kind.EXEC);
-        Reporter reporter = events.about(subject.withExec(exec));
+        Reporter reporter = redaction().over(events.about(subject.withExec(exec)));
         reporter.emit(
                 EventType.EXEC_STARTED,
                 "",
