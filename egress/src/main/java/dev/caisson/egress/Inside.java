@@ -1,5 +1,6 @@
 package dev.caisson.egress;
 
+import dev.caisson.wire.egress.ResetReason;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
@@ -66,6 +67,11 @@ final class Inside implements Duplex {
     @Override
     public void shutdownOutput() throws IOException {
         stream.shutdownOutput();
+    }
+
+    /** Ends it with a reason that the program's side is told. */
+    void fail(ResetReason reason) {
+        stream.lost(reason, false);
     }
 
     @Override

@@ -1,7 +1,9 @@
 package dev.caisson.egress;
 
+import dev.caisson.wire.egress.ResetReason;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /** Carries bytes between a program inside and a server outside until both directions ended. */
@@ -12,6 +14,7 @@ final class Pump {
     private final Inside inside;
     private final Duplex outside;
     private final BufferPool buffers;
+    private final AtomicReference<@Nullable IOException> failed = new AtomicReference<>();
 
     Pump(Inside inside, Duplex outside, BufferPool buffers) {
         this.inside = inside;
@@ -36,11 +39,13 @@ final class Pump {
             inside.drainTo(outside);
             outside.shutdownOutput();
         } catch (IOException e) {
-            inside.close();
-            outside.close();
-            throw e;
+            fail(e);
         } finally {
             join(down);
+        }
+        IOException failure = failed.get();
+        if (failure != null) {
+            throw failure;
         }
     }
 
@@ -49,9 +54,24 @@ final class Pump {
             carryDown();
             inside.shutdownOutput();
         } catch (IOException e) {
-            inside.close();
+            fail(e);
+        }
+    }
+
+    /** The first failure is the reason; the other direction fails of it. */
+    private void fail(IOException failure) {
+        if (failed.compareAndSet(null, failure)) {
+            inside.fail(reason(failure));
             outside.close();
         }
+    }
+
+    private static ResetReason reason(IOException failure) {
+        return switch (failure) {
+            case DeniedException denied -> ResetReason.RESET_DENIED;
+            case ResetException reset -> reset.reason();
+            default -> ResetReason.RESET_ABORTED;
+        };
     }
 
     private void carryDown() throws IOException {

@@ -89,21 +89,37 @@ final class BenchAgent implements AutoCloseable {
         long got = 0;
         int owed = 0;
         while (got < bytes) {
-            ByteBuffer frame = next();
-            int size = frame.remaining();
-            if (size > 100) {
-                got += size - 6;
-                owed += size - 6;
-                if (owed > AgentStream.WINDOW / 4) {
-                    agent.write(frame(id).setCredit(Credit.newBuilder().setBytes(owed)).build());
-                    owed = 0;
-                }
+            int size = dataSize(next());
+            got += size;
+            owed += size;
+            if (owed >= AgentStream.WINDOW / 4) {
+                agent.write(frame(id).setCredit(Credit.newBuilder().setBytes(owed)).build());
+                owed = 0;
             }
         }
         double seconds = (System.nanoTime() - begun) / 1e9;
         agent.write(frame(id).setClose(Close.getDefaultInstance()).build());
         awaitClose();
         return seconds;
+    }
+
+    /** The bytes of a frame of data; 0 for another. */
+    private static int dataSize(ByteBuffer frame) {
+        frame.get();
+        varint(frame);
+        return frame.get() == 0x2A ? varint(frame) : 0;
+    }
+
+    private static int varint(ByteBuffer from) {
+        int value = 0;
+        byte b;
+        int shift = 0;
+        do {
+            b = from.get();
+            value |= (b & 0x7F) << shift;
+            shift += 7;
+        } while (b < 0);
+        return value;
     }
 
     private void awaitClose() throws IOException {

@@ -16,7 +16,7 @@ import java.util.Arrays;
  * connections per second, and what a round trip costs more. Run by hand, alone on the machine.
  */
 final class GatewayBench {
-    private static final long BYTES = 2L << 30;
+    private static final long BYTES = 1L << 30;
     private static final int CONNECTIONS = 10_000;
     private static final int BUFFER = 64 << 10;
 
@@ -26,7 +26,7 @@ final class GatewayBench {
         try (Rig rig = Rig.started();
                 ServerSocket sink = new ServerSocket(0, 1024, InetAddress.getByName("127.0.0.1"))) {
             Thread.ofPlatform().daemon().start(() -> accept(sink));
-            EgressLimits limits = new EgressLimits(null, null, 512, 1_000_000, null);
+            EgressLimits limits = new EgressLimits(null, null, 512, 100_000, null);
             rig.client()
                     .put(
                             "bench",
@@ -34,7 +34,7 @@ final class GatewayBench {
                                     rig.local("sink.test", sink.getLocalPort(), "tcp"), limits));
             FakeAgent agent = rig.agent("bench");
             IpAddress address = agent.lookUp("sink.test");
-            for (int round = 0; round < 3; round++) {
+            for (int round = 0; round < 2; round++) {
                 report("direct up", direct(sink.getLocalPort(), 'u'));
                 report("direct down", direct(sink.getLocalPort(), 'd'));
                 try (BenchAgent bench = new BenchAgent(rig.folder, "bench")) {

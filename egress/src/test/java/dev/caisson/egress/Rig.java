@@ -27,6 +27,7 @@ final class Rig implements AutoCloseable {
     final List<String> resolved = new CopyOnWriteArrayList<>();
     private final List<AutoCloseable> opened = new ArrayList<>();
     Parts parts = Parts.blind();
+    Optional<UpstreamProxy> upstream = Optional.empty();
     private @Nullable Gateway gateway;
 
     Rig() throws IOException {
@@ -53,7 +54,7 @@ final class Rig implements AutoCloseable {
                 new Gateway(
                         GatewayOptions.of(folder),
                         new Gateway.Doors(c -> OptionalInt.of(0), c -> OptionalInt.of(OWNER)),
-                        new Outside(resolver, Optional.empty()),
+                        new Outside(resolver, upstream),
                         parts);
     }
 
