@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.eclipse.jetty.http.HttpVersion;
 import org.jspecify.annotations.Nullable;
 
@@ -16,6 +17,7 @@ final class Http1Inside {
     // on.
     private static final int DRAINED = 1 << 20;
     private static final Duration LINGER = Duration.ofSeconds(2);
+    private static final Duration BUSY_LINGER = Duration.ofMillis(200);
 
     private final Duplex inside;
     private final RequestCheck check;
@@ -34,41 +36,45 @@ final class Http1Inside {
     /** Serves until the connection is over. */
     void serve() throws IOException {
         boolean more = true;
+        boolean readable = true;
         while (more) {
             try {
                 Http1Reader.Request request = reader.request();
                 if (request == null) {
                     return;
                 }
-                more = serve(request);
+                End end = serve(request);
+                more = end == End.NEXT;
+                readable = end != End.BUSY;
             } catch (BadHttpException e) {
                 refuse(Refusal.failed(e.status(), e.getMessage()));
                 more = false;
             }
         }
-        linger();
+        linger(readable);
     }
 
-    private boolean serve(Http1Reader.Request request) throws IOException {
+    private enum End {
+        /** Another request may follow. */
+        NEXT,
+        /** The connection is over. */
+        OVER,
+        /** It is over, and a thread still reads the body. */
+        BUSY
+    }
+
+    private End serve(Http1Reader.Request request) throws IOException {
         RequestHead checked;
         try {
             checked = check.check(request.head());
         } catch (DeniedException e) {
             forward.record("egress", request.head(), e.verdict());
             refuse(Refusal.denied(e.verdict()));
-            return false;
+            return End.OVER;
         }
         One exchange = new One(request, checked);
-        try {
-            forward.serve(exchange);
-        } catch (BadHttpException e) {
-            // Its body was none; nothing more can be read.
-            if (!exchange.answered) {
-                refuse(Refusal.failed(e.status(), e.getMessage()));
-            }
-            return false;
-        }
-        return exchange.keeps();
+        forward.serve(exchange);
+        return exchange.end();
     }
 
     private void refuse(Refusal refusal) throws IOException {
@@ -79,15 +85,20 @@ final class Http1Inside {
     }
 
     // A program that still sends would lose the answer to a reset.
-    private void linger() throws IOException {
+    private void linger(boolean readable) throws IOException {
         inside.shutdownOutput();
         try (Watchdog dog = Watchdog.after(LINGER, inside)) {
             ByteBuffer dropped = ByteBuffer.allocate(16 << 10);
-            for (int left = DRAINED; left > 0; left -= dropped.position()) {
+            for (int left = DRAINED; readable && left > 0; left -= dropped.position()) {
                 if (inside.read(dropped.clear()) < 0) {
                     return;
                 }
             }
+            if (!readable) {
+                Thread.sleep(BUSY_LINGER);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -163,8 +174,14 @@ final class Http1Inside {
             inside.close();
         }
 
-        boolean keeps() {
-            return !closing && body.ended && reader.reusable();
+        End end() throws IOException {
+            if (request.body().length() == 0) {
+                body.next();
+            }
+            if (!body.ended && body.busy) {
+                return End.BUSY;
+            }
+            return !closing && body.ended && reader.reusable() ? End.NEXT : End.OVER;
         }
 
         private boolean asksForWebSocket() {
@@ -173,16 +190,16 @@ final class Http1Inside {
                     && request.head().method().equals("GET")
                     && request.body().length() == 0
                     && HttpHeaders.holds(headers, "connection", "upgrade")
-                    && HttpHeaders.words(headers, "upgrade").equals(java.util.Set.of("websocket"));
+                    && HttpHeaders.words(headers, "upgrade").equals(Set.of("websocket"));
         }
 
         // A body that the server did not want is read away when it is short; when the program
         // waits for leave to send it, or it is long, the connection ends behind the answer.
         private void prepareEnd(int status) throws IOException {
-            if (body.ended || body.busy || status < 400) {
+            if (body.ended || status < 400 || body.length() == 0) {
                 return;
             }
-            if (head.headers().containsKey("expect") || body.length() > DRAINED) {
+            if (body.busy || head.headers().containsKey("expect") || body.length() > DRAINED) {
                 closing = true;
                 return;
             }

@@ -26,14 +26,14 @@ final class HttpForward {
     private final Destination.Named to;
     private final Scheme scheme;
     private final List<RequestGate> gates;
-    private final OutsidePool servers;
+    private final UpstreamPool servers;
 
     HttpForward(
             Session session,
             Destination.Named to,
             Scheme scheme,
             List<RequestGate> gates,
-            OutsidePool servers) {
+            UpstreamPool servers) {
         this.session = session;
         this.to = to;
         this.scheme = scheme;
@@ -112,9 +112,9 @@ final class HttpForward {
                 Bodies.watched(request.body(), new Look(exchange.request(), use)::request);
         boolean again =
                 SENT_TWICE.contains(request.method()) && exchange.body().length() == 0;
-        OutsidePool.Lease lease = lease(again);
+        UpstreamPool.Lease lease = lease(again);
         try {
-            Outside.Reply reply;
+            Upstream.Reply reply;
             try {
                 reply = send(lease.outside(), exchange, request.head(), body, redactor);
             } catch (ServerException e) {
@@ -122,7 +122,7 @@ final class HttpForward {
                 if (!again || !lease.reused() || exchange.answered()) {
                     throw e;
                 }
-                lease = new OutsidePool.Lease(lease(false).outside(), false);
+                lease = new UpstreamPool.Lease(lease(false).outside(), false);
                 reply = send(lease.outside(), exchange, request.head(), body, redactor);
             }
             if (reply.tunnel().isPresent()) {
@@ -248,7 +248,7 @@ final class HttpForward {
         }
     }
 
-    private OutsidePool.Lease lease(boolean again) throws IOException {
+    private UpstreamPool.Lease lease(boolean again) throws IOException {
         try {
             return servers.take(again);
         } catch (DeniedException e) {
@@ -268,8 +268,8 @@ final class HttpForward {
         }
     }
 
-    private Outside.Reply send(
-            Outside outside,
+    private Upstream.Reply send(
+            Upstream outside,
             Exchange exchange,
             RequestHead head,
             HttpBody body,
@@ -297,7 +297,7 @@ final class HttpForward {
     private record Answering(
             Redactor redactor, Optional<AnswerFilter> filter, Broker.Use use, String method) {}
 
-    private void answer(Exchange exchange, Outside.Reply reply, Answering how)
+    private void answer(Exchange exchange, Upstream.Reply reply, Answering how)
             throws IOException {
         Map<String, List<String>> headers = clean(reply.head(), how.redactor);
         AnswerHead head = new AnswerHead(reply.head().status(), headers);
@@ -390,7 +390,7 @@ final class HttpForward {
         return redactor.isEmpty() ? headers : HttpRedaction.headers(headers, redactor);
     }
 
-    private void tunnel(Exchange exchange, Outside.Reply reply, Redactor redactor)
+    private void tunnel(Exchange exchange, Upstream.Reply reply, Redactor redactor)
             throws IOException {
         Map<String, List<String>> headers = clean(reply.head(), redactor);
         HttpHeaders.set(headers, "connection", "Upgrade");

@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.util.Optional;
 
 /** A connection to a server that speaks HTTP, of whatever version. */
-interface Outside extends Closeable {
+interface Upstream extends Closeable {
     /**
      * Sends a request and waits for its answer's head. The body goes out on a thread of its own
      * while the answer comes.

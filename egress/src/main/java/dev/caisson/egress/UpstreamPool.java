@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * The connections to the server that one connection of a program inside has made. They end with it
  * and are nobody else's. Safe for use by several threads.
  */
-final class OutsidePool implements AutoCloseable {
+final class UpstreamPool implements AutoCloseable {
     // A server may have closed a connection that was idle for longer: a request that must not be
     // sent twice does not take the risk.
     private static final Duration FRESH = Duration.ofSeconds(2);
@@ -31,24 +31,24 @@ final class OutsidePool implements AutoCloseable {
     private final ReentrantLock lock = new ReentrantLock();
     // Guarded by lock. Null until the first connection has told what the server speaks.
     private final Deque<Idle> idle = new ArrayDeque<>();
-    private final Set<Outside> open = new HashSet<>();
-    private @Nullable Outside shared;
+    private final Set<Upstream> open = new HashSet<>();
+    private @Nullable Upstream shared;
     private boolean http1Only;
     private boolean closed;
     // Held while the first connection is made, so that there is one and not a hundred.
     private final ReentrantLock first = new ReentrantLock();
 
-    private record Idle(Outside outside, long since) {}
+    private record Idle(Upstream outside, long since) {}
 
     /** A connection to send a request on. */
-    record Lease(Outside outside, boolean reused) {}
+    record Lease(Upstream outside, boolean reused) {}
 
     /**
      * A pool of none.
      *
      * @param inside2 the program speaks HTTP/2, so that the server may, too
      */
-    OutsidePool(
+    UpstreamPool(
             Session session,
             Destination.Named to,
             Scheme scheme,
@@ -94,7 +94,7 @@ final class OutsidePool implements AutoCloseable {
     }
 
     /** A connection that is needed no more, or can be used again. */
-    void give(Outside outside) {
+    void give(Upstream outside) {
         lock.lock();
         try {
             if (outside == shared && outside.reusable()) {
@@ -118,7 +118,7 @@ final class OutsidePool implements AutoCloseable {
 
     @Override
     public void close() {
-        Set<Outside> all;
+        Set<Upstream> all;
         lock.lock();
         try {
             closed = true;
@@ -126,7 +126,7 @@ final class OutsidePool implements AutoCloseable {
         } finally {
             lock.unlock();
         }
-        all.forEach(Outside::close);
+        all.forEach(Upstream::close);
     }
 
     private @Nullable Lease known(boolean again) {
@@ -153,11 +153,11 @@ final class OutsidePool implements AutoCloseable {
         }
     }
 
-    private Outside dial() throws IOException {
+    private Upstream dial() throws IOException {
         Duplex raw = session.dialer().dial(to);
         boolean done = false;
         try {
-            Outside outside = speak(raw);
+            Upstream outside = speak(raw);
             keep(outside);
             done = true;
             return outside;
@@ -168,27 +168,27 @@ final class OutsidePool implements AutoCloseable {
         }
     }
 
-    private Outside speak(Duplex raw) throws IOException {
+    private Upstream speak(Duplex raw) throws IOException {
         if (scheme != Scheme.HTTPS) {
-            return new Http1Outside(raw);
+            return new Http1Upstream(raw);
         }
         List<String> protocols = inside2 ? List.of("h2", "http/1.1") : List.of("http/1.1");
         try (Watchdog dog = Watchdog.on(raw)) {
             TlsDuplex secure = tls.connect(session.authority(), to, raw, protocols);
             return secure.protocol().equals("h2")
                     ? http2.outside(secure, to)
-                    : new Http1Outside(secure);
+                    : new Http1Upstream(secure);
         }
     }
 
-    private void keep(Outside outside) throws IOException {
+    private void keep(Upstream outside) throws IOException {
         lock.lock();
         try {
             if (closed) {
                 throw new IOException("The connection inside is closed.");
             }
             open.add(outside);
-            if (outside instanceof Http1Outside) {
+            if (outside instanceof Http1Upstream) {
                 http1Only = true;
             } else {
                 shared = outside;

@@ -12,7 +12,7 @@ import org.eclipse.jetty.http.HttpVersion;
 import org.jspecify.annotations.Nullable;
 
 /** HTTP/1.1 with a server: one request at a time. */
-final class Http1Outside implements Outside {
+final class Http1Upstream implements Upstream {
     private static final int MAX_INTERIM = 32;
     // A server that answered may have the last byte in its hands before our writer has returned.
     private static final Duration WRITER_ENDS = Duration.ofMillis(200);
@@ -25,7 +25,7 @@ final class Http1Outside implements Outside {
     private boolean busy;
     private @Nullable Thread body;
 
-    Http1Outside(Duplex connection) {
+    Http1Upstream(Duplex connection) {
         this.connection = connection;
         this.reader = Http1Reader.ofAnswers(connection);
         this.writer = new Http1Writer(connection);
