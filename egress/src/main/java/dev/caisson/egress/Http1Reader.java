@@ -172,11 +172,20 @@ final class Http1Reader {
         }
     }
 
-    private HttpBody body() {
-        return new HttpBody() {
-            private final long length =
-                    events.complete ? 0 : parser.isChunking() ? -1 : parser.getContentLength();
+    private long length() {
+        if (events.complete) {
+            return 0;
+        }
+        if (parser.isChunking()) {
+            return -1;
+        }
+        // An answer without a length goes on to the end of the connection; a request has no body.
+        return requests ? Math.max(0, parser.getContentLength()) : parser.getContentLength();
+    }
 
+    private HttpBody body() {
+        long known = length();
+        return new HttpBody() {
             @Override
             public @Nullable ByteBuffer next() throws IOException {
                 return content();
@@ -184,7 +193,7 @@ final class Http1Reader {
 
             @Override
             public long length() {
-                return length;
+                return known;
             }
 
             @Override
