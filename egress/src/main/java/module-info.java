@@ -11,7 +11,11 @@ module dev.caisson.egress {
     requires org.dnsjava;
     requires org.eclipse.jetty.http;
     requires org.eclipse.jetty.http2.client;
+    requires org.eclipse.jetty.http2.common;
     requires org.eclipse.jetty.http2.server;
+    requires org.eclipse.jetty.io;
+    requires org.eclipse.jetty.server;
+    requires org.eclipse.jetty.util;
     requires org.slf4j;
     requires tools.jackson.core;
     requires tools.jackson.databind;

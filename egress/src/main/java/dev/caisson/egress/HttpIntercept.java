@@ -58,9 +58,18 @@ final class HttpIntercept implements Intercept {
             throw e;
         }
         if (inside.protocol().equals("h2")) {
-            throw new IOException("http/2");
+            http2(session, inside, to);
+            return;
         }
         http1(session, inside, to, Scheme.HTTPS);
+    }
+
+    private void http2(Session session, Duplex inside, Destination.Named to) throws IOException {
+        try (UpstreamPool servers =
+                new UpstreamPool(session, to, Scheme.HTTPS, outsideTls, http2, true)) {
+            HttpForward forward = new HttpForward(session, to, Scheme.HTTPS, gates, servers);
+            http2.inside(inside, new Http2Inside(to, forward));
+        }
     }
 
     private void http1(Session session, Duplex inside, Destination.Named to, Scheme scheme)

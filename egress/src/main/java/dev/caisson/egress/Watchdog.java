@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 
 /** Cuts a connection whose other side takes too long to shake hands. */
 final class Watchdog implements AutoCloseable {
-    private static final Duration HANDSHAKE = Duration.ofSeconds(20);
+    private static final Duration HANDSHAKE = Duration.ofSeconds(10);
     private static final ScheduledExecutorService TIMER =
             Executors.newSingleThreadScheduledExecutor(
                     Thread.ofPlatform().daemon().name("egress-watchdog").factory());

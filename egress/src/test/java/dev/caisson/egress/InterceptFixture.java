@@ -68,6 +68,7 @@ final class InterceptFixture implements AutoCloseable {
 
     @Override
     public void close() throws Exception {
+        http2.close();
         for (AutoCloseable one : opened.reversed()) {
             one.close();
         }
