@@ -23,5 +23,10 @@ interface Authority {
         public Leaf {
             chain = List.copyOf(chain);
         }
+
+        @Override
+        public String toString() {
+            return "Leaf";
+        }
     }
 }

@@ -1,10 +1,12 @@
 package dev.caisson.egress;
 
 import dev.caisson.policy.Destination;
+import dev.caisson.policy.Scheme;
 import dev.caisson.redact.Redactor;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** Puts credentials into requests. Safe for use by several threads. */
 interface Broker {
@@ -17,13 +19,16 @@ interface Broker {
      * @throws DeniedException a placeholder where it does not belong, a limit, or two bindings
      * @throws IOException when a token cannot be had
      */
-    void apply(Destination.Named to, Outgoing request) throws IOException;
+    Use apply(Destination.Named to, Outgoing request) throws IOException;
 
-    /** Takes this sandbox's secrets out of what comes back. */
+    /** Takes this sandbox's secrets out of what comes back. Ask for it after {@link #apply}. */
     Redactor redactor();
 
     /** A request on its way out; what it changes is sent. */
     interface Outgoing {
+        /** What it goes over; only {@link Scheme#HTTPS} may carry a credential. */
+        Scheme scheme();
+
         /** Method. */
         String method();
 
@@ -36,7 +41,39 @@ interface Broker {
         /** Values by lower-case name; may be changed. */
         Map<String, List<String>> headers();
 
-        /** SHA-256 of the body, for signatures; {@code UNSIGNED-PAYLOAD} when it is streamed. */
-        String bodyHash();
+        /**
+         * SHA-256 of the body in hexadecimal, for signatures; {@code UNSIGNED-PAYLOAD} when it is
+         * too long to be kept until it is known.
+         *
+         * @throws IOException when the body cannot be read
+         */
+        String bodyHash() throws IOException;
+    }
+
+    /** The credential of one request. */
+    interface Use {
+        /** None was put in. */
+        Use NONE =
+                new Use() {
+                    @Override
+                    public Optional<String> secret() {
+                        return Optional.empty();
+                    }
+
+                    @Override
+                    public void moved(long bytes) {
+                        // Nothing is counted.
+                    }
+                };
+
+        /** Name of the secret that was put in. */
+        Optional<String> secret();
+
+        /**
+         * Bytes of the request or the answer went through.
+         *
+         * @throws DeniedException when there were more than the secret may move
+         */
+        void moved(long bytes) throws DeniedException;
     }
 }

@@ -1,0 +1,425 @@
+package dev.caisson.egress;
+
+import dev.caisson.policy.Destination;
+import dev.caisson.policy.HttpRequestLine;
+import dev.caisson.policy.Scheme;
+import dev.caisson.policy.Verdict;
+import dev.caisson.redact.Redactor;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import javax.net.ssl.SSLException;
+
+/**
+ * Judges the requests of one connection and carries them to the server and their answers back,
+ * whatever version of HTTP either side speaks. Safe for use by several threads.
+ */
+final class HttpForward {
+    private static final Set<String> SENT_TWICE = Set.of("GET", "HEAD", "OPTIONS");
+
+    private final Session session;
+    private final Destination.Named to;
+    private final Scheme scheme;
+    private final List<RequestGate> gates;
+    private final UpstreamPool servers;
+
+    HttpForward(
+            Session session,
+            Destination.Named to,
+            Scheme scheme,
+            List<RequestGate> gates,
+            UpstreamPool servers) {
+        this.session = session;
+        this.to = to;
+        this.scheme = scheme;
+        this.gates = List.copyOf(gates);
+        this.servers = servers;
+    }
+
+    /** A refusal with the kind that it is recorded under. */
+    private static final class RefusedException extends IOException {
+        private static final long serialVersionUID = 1;
+
+        private final String kind;
+        private final transient Verdict verdict;
+
+        RefusedException(String kind, Verdict verdict) {
+            super(verdict.rule());
+            this.kind = kind;
+            this.verdict = verdict;
+        }
+    }
+
+    /** A server that does not answer as it should. */
+    private static final class ServerException extends IOException {
+        private static final long serialVersionUID = 1;
+
+        ServerException(String message, IOException cause) {
+            super(message, cause);
+        }
+    }
+
+    /**
+     * Serves one exchange; whatever goes wrong ends as an answer or, when that began already, as a
+     * broken one.
+     *
+     * @throws IOException when the program inside cannot be answered
+     */
+    void serve(Exchange exchange) throws IOException {
+        try {
+            forward(exchange);
+        } catch (RefusedException e) {
+            record(e.kind, exchange.request(), e.verdict);
+            refuse(exchange, Refusal.denied(e.verdict));
+        } catch (DeniedException e) {
+            record("egress", exchange.request(), e.verdict());
+            refuse(exchange, Refusal.denied(e.verdict()));
+        } catch (ServerException e) {
+            refuse(exchange, Refusal.failed(502, e.getMessage()));
+        } catch (BadHttpException e) {
+            refuse(exchange, Refusal.failed(e.status(), e.getMessage()));
+        } catch (IOException e) {
+            exchange.abort();
+            throw e;
+        }
+    }
+
+    /** Records what a request was refused for before there was an exchange. */
+    void record(String kind, RequestHead request, Verdict verdict) {
+        session.denied(kind, target(request), verdict);
+    }
+
+    private static void refuse(Exchange exchange, Refusal refusal) throws IOException {
+        if (exchange.answered()) {
+            exchange.abort();
+        } else {
+            exchange.answer(refusal.head(), refusal.body());
+        }
+    }
+
+    private void forward(Exchange exchange) throws IOException {
+        Optional<AnswerFilter> filter = judge(exchange.request());
+        OutgoingRequest request = new OutgoingRequest(exchange, scheme);
+        Broker.Use use = credential(exchange, request);
+        Redactor redactor = session.broker().redactor();
+        prepare(exchange, request, use, !redactor.isEmpty() || filter.isPresent());
+        HttpBody body =
+                Bodies.watched(request.body(), new Look(exchange.request(), use)::request);
+        boolean again =
+                SENT_TWICE.contains(request.method()) && exchange.body().length() == 0;
+        UpstreamPool.Lease lease = lease(again);
+        try {
+            Upstream.Reply reply;
+            try {
+                reply = send(lease.outside(), exchange, request.head(), body, redactor);
+            } catch (ServerException e) {
+                servers.give(lease.outside());
+                if (!again || !lease.reused() || exchange.answered()) {
+                    throw e;
+                }
+                lease = new UpstreamPool.Lease(lease(false).outside(), false);
+                reply = send(lease.outside(), exchange, request.head(), body, redactor);
+            }
+            if (reply.tunnel().isPresent()) {
+                tunnel(exchange, reply, redactor);
+                return;
+            }
+            answer(exchange, reply, new Answering(redactor, filter, use, request.method()));
+        } finally {
+            servers.give(lease.outside());
+        }
+    }
+
+    // ---- before ------------------------------------------------------------------------------
+
+    private Optional<AnswerFilter> judge(RequestHead request) throws IOException {
+        HttpRequestLine line =
+                new HttpRequestLine(
+                        scheme, request.method(), request.path(), request.headers());
+        for (RequestGate gate : gates) {
+            Optional<RequestGate.Gated> gated =
+                    gate.judge(session, to, line, request.target());
+            if (gated.isPresent()) {
+                pass(gated.get().kind(), request, gated.get().verdict());
+                return gated.get().filter();
+            }
+        }
+        Verdict verdict = session.policy().request(to, line);
+        pass("egress", request, verdict);
+        DnsOverHttps.check(line, verdict);
+        return Optional.empty();
+    }
+
+    private void pass(String kind, RequestHead request, Verdict verdict) throws IOException {
+        switch (verdict.answer()) {
+            case ALLOW -> {}
+            case OBSERVE -> session.event("egress.observed", verdict.rule(), data(request));
+            case ASK -> {
+                if (!asked(verdict)) {
+                    throw new RefusedException(kind, verdict);
+                }
+            }
+            case DENY -> throw new RefusedException(kind, verdict);
+        }
+    }
+
+    private boolean asked(Verdict verdict) {
+        try {
+            return session.ask(to, verdict);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    private Broker.Use credential(Exchange exchange, OutgoingRequest request) throws IOException {
+        try {
+            Broker.Use use = session.broker().apply(to, request);
+            use.secret()
+                    .ifPresent(
+                            name -> {
+                                Map<String, Object> data = data(exchange.request());
+                                data.put("secret", name);
+                                session.event("secret.used", "", data);
+                            });
+            return use;
+        } catch (DeniedException e) {
+            throw secret(exchange.request(), e.verdict());
+        } catch (BadHttpException e) {
+            throw e;
+        } catch (IOException e) {
+            throw new ServerException("no access token could be had for this request", e);
+        }
+    }
+
+    private RefusedException secret(RequestHead request, Verdict verdict) {
+        if (verdict.rule().equals(SecretBroker.MISPLACED)) {
+            session.event("secret.misused", verdict.rule(), data(request));
+        }
+        return new RefusedException("secret", verdict);
+    }
+
+    // Looks at bodies on their way.
+    private final class Look {
+        private final Placeholders placeholders = new Placeholders();
+        private final RequestHead request;
+        private final Broker.Use use;
+
+        Look(RequestHead request, Broker.Use use) {
+            this.request = request;
+            this.use = use;
+        }
+
+        void request(ByteBuffer bytes) throws IOException {
+            if (placeholders.scan(bytes)) {
+                throw new DeniedException(SecretBroker.misplaced("the body"));
+            }
+            use.moved(bytes.remaining());
+        }
+
+        @Override
+        public String toString() {
+            return request.toString();
+        }
+    }
+
+    private static void prepare(
+            Exchange exchange, OutgoingRequest request, Broker.Use use, boolean readable) {
+        Map<String, List<String>> headers = request.headers();
+        if (readable) {
+            HttpHeaders.set(headers, "accept-encoding", "identity");
+        }
+        if (use.secret().isPresent()) {
+            // A reflected secret could be fetched piece by piece, each too short to be known.
+            headers.remove("range");
+            headers.remove("if-range");
+        }
+        if (exchange.webSocket()) {
+            HttpHeaders.set(headers, "connection", "Upgrade");
+            HttpHeaders.set(headers, "upgrade", "websocket");
+            if (readable) {
+                headers.remove("sec-websocket-extensions");
+            }
+        }
+    }
+
+    private UpstreamPool.Lease lease(boolean again) throws IOException {
+        try {
+            return servers.take(again);
+        } catch (DeniedException e) {
+            throw e;
+        } catch (SSLException e) {
+            throw new DeniedException(
+                    new Verdict(
+                            Verdict.Answer.DENY,
+                            "certificate of the server",
+                            "The server does not show that it is "
+                                    + to.host()
+                                    + " ("
+                                    + Optional.ofNullable(e.getMessage()).orElse("TLS failed")
+                                    + "). An operator can name its authority to the gateway."));
+        } catch (IOException e) {
+            throw new ServerException(to + " cannot be reached", e);
+        }
+    }
+
+    private Upstream.Reply send(
+            Upstream outside,
+            Exchange exchange,
+            RequestHead head,
+            HttpBody body,
+            Redactor redactor)
+            throws IOException {
+        try {
+            return outside.send(
+                    head,
+                    body,
+                    interim ->
+                            exchange.interim(
+                                    new AnswerHead(
+                                            interim.status(), clean(interim, redactor))));
+        } catch (DeniedException e) {
+            throw secret(exchange.request(), e.verdict());
+        } catch (BadHttpException e) {
+            throw new ServerException(to + " did not answer in HTTP: " + e.getMessage(), e);
+        } catch (IOException e) {
+            throw new ServerException(to + " did not answer", e);
+        }
+    }
+
+    // ---- after -------------------------------------------------------------------------------
+
+    private record Answering(
+            Redactor redactor, Optional<AnswerFilter> filter, Broker.Use use, String method) {}
+
+    private void answer(Exchange exchange, Upstream.Reply reply, Answering how)
+            throws IOException {
+        Map<String, List<String>> headers = clean(reply.head(), how.redactor);
+        AnswerHead head = new AnswerHead(reply.head().status(), headers);
+        HttpBody body = Bodies.watched(reply.body(), bytes -> how.use.moved(bytes.remaining()));
+        AnswerFilter.Plan plan = new AnswerFilter.Pass();
+        try {
+            if (how.filter.isPresent()) {
+                plan = how.filter.get().begin(head.status(), headers);
+            }
+            if (!head.bodiless(how.method)) {
+                body = transform(headers, body, plan, how.redactor);
+            }
+        } catch (DeniedException e) {
+            body.cancel();
+            throw new RefusedException("package", e.verdict());
+        }
+        try {
+            exchange.answer(head, body);
+        } catch (IOException e) {
+            body.cancel();
+            throw e;
+        }
+    }
+
+    private HttpBody transform(
+            Map<String, List<String>> headers,
+            HttpBody source,
+            AnswerFilter.Plan plan,
+            Redactor redactor)
+            throws IOException {
+        HttpBody body = source;
+        if (plan instanceof AnswerFilter.Tap tap) {
+            body = Bodies.tapped(body, tap);
+        }
+        if (plan instanceof AnswerFilter.Rewrite || !redactor.isEmpty()) {
+            body = decoded(headers, body);
+        }
+        if (plan instanceof AnswerFilter.Rewrite rewrite) {
+            body = rewritten(headers, body, rewrite);
+        }
+        if (!redactor.isEmpty()) {
+            headers.remove("content-length");
+            body = Bodies.redacted(body, redactor);
+        }
+        return body;
+    }
+
+    private static HttpBody decoded(Map<String, List<String>> headers, HttpBody body)
+            throws IOException {
+        List<String> codings = new ArrayList<>(HttpHeaders.words(headers, "content-encoding"));
+        codings.remove("identity");
+        if (codings.isEmpty()) {
+            return body;
+        }
+        String coding = codings.getFirst().equals("x-gzip") ? "gzip" : codings.getFirst();
+        if (codings.size() > 1 || !Set.of("gzip", "deflate").contains(coding)) {
+            body.cancel();
+            throw new ServerException(
+                    "the answer is coded in a way that cannot be looked into, though it was asked"
+                            + " for without",
+                    new IOException("content coding"));
+        }
+        headers.remove("content-encoding");
+        headers.remove("content-length");
+        return Bodies.decoded(body, coding);
+    }
+
+    private HttpBody rewritten(
+            Map<String, List<String>> headers, HttpBody body, AnswerFilter.Rewrite rewrite)
+            throws IOException {
+        byte[] whole;
+        try {
+            whole = Bodies.whole(body, rewrite.maxBytes());
+        } catch (DeniedException e) {
+            throw e;
+        } catch (IOException e) {
+            body.cancel();
+            throw new ServerException("the answer of " + to + " could not be read whole", e);
+        }
+        byte[] changed = rewrite.change().apply(whole);
+        HttpHeaders.set(headers, "content-length", Integer.toString(changed.length));
+        return Bodies.of(changed);
+    }
+
+    private static Map<String, List<String>> clean(AnswerHead head, Redactor redactor) {
+        Map<String, List<String>> headers = HttpHeaders.copy(head.headers());
+        HttpHeaders.removeHopByHop(headers);
+        // Other ways to the same server are not open from inside.
+        headers.remove("alt-svc");
+        return redactor.isEmpty() ? headers : HttpRedaction.headers(headers, redactor);
+    }
+
+    private void tunnel(Exchange exchange, Upstream.Reply reply, Redactor redactor)
+            throws IOException {
+        Map<String, List<String>> headers = clean(reply.head(), redactor);
+        HttpHeaders.set(headers, "connection", "Upgrade");
+        HttpHeaders.set(headers, "upgrade", "websocket");
+        Duplex outside = reply.tunnel().orElseThrow();
+        Duplex inside = exchange.tunnel(new AnswerHead(101, headers));
+        boolean reflected = new Tunnel(inside, outside, redactor).run();
+        if (reflected) {
+            Verdict verdict = SecretBroker.reflected();
+            session.denied("secret", target(exchange.request()), verdict);
+            session.event("secret.misused", verdict.rule(), data(exchange.request()));
+        }
+    }
+
+    // ---- for people --------------------------------------------------------------------------
+
+    private String target(RequestHead request) {
+        String start = scheme == Scheme.HTTPS ? "https://" : "http://";
+        String path = request.path().startsWith("/") ? request.path() : "/";
+        return request.method()
+                + " "
+                + start
+                + new RequestCheck(to, scheme).authority()
+                + (Placeholders.in(path) ? "/" : path);
+    }
+
+    private Map<String, Object> data(RequestHead request) {
+        Map<String, Object> data = new LinkedHashMap<>();
+        data.put("target", target(request));
+        return data;
+    }
+}

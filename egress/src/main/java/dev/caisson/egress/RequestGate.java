@@ -1,0 +1,30 @@
+package dev.caisson.egress;
+
+import dev.caisson.policy.Destination;
+import dev.caisson.policy.HttpRequestLine;
+import dev.caisson.policy.Verdict;
+import java.util.Optional;
+
+/**
+ * Judges requests to destinations that it knows better than the rules of requests do, such as
+ * registries of packages. Safe for use by several threads.
+ */
+interface RequestGate {
+    /**
+     * Judges a request, before anything is connected to.
+     *
+     * @param target path and query, as sent
+     * @return empty: this destination is not its business, and the policy decides
+     */
+    Optional<Gated> judge(
+            Session session, Destination.Named to, HttpRequestLine request, String target);
+
+    /**
+     * What a gate says.
+     *
+     * @param kind of a denial: {@code egress, package, secret}
+     * @param verdict whether the request may be made; the policy is not asked any more
+     * @param filter sees the answer; empty: it passes as it is
+     */
+    record Gated(String kind, Verdict verdict, Optional<AnswerFilter> filter) {}
+}
