@@ -135,6 +135,22 @@ final class Approvals implements ApprovalService {
         return ask(caller, policy, about, rules, new Matter(kind, subject, details, ""));
     }
 
+    /** A destination that no rule of the way out allows: asked whether or not a rule asks about it. */
+    Optional<Pending> destination(
+            Caller caller,
+            EffectivePolicy policy,
+            Ledger.Subject about,
+            String target,
+            Map<String, String> details) {
+        List<ApprovalRule> rules = Asking.about(policy.ask(), Asking.DESTINATION, target);
+        return ask(
+                caller,
+                policy,
+                about,
+                rules.isEmpty() ? Asking.ANY_DESTINATION : rules,
+                new Matter(Asking.DESTINATION, target, details, ""));
+    }
+
     /** What is asked; the last part counts when answers are remembered, and is not shown. */
     private record Matter(
             String kind, String subject, Map<String, String> details, String unseen) {}

@@ -7,6 +7,7 @@ import dev.caisson.api.EventType;
 import dev.caisson.api.Limits;
 import dev.caisson.api.Tier;
 import dev.caisson.core.Engine;
+import dev.caisson.core.EgressPlan;
 import dev.caisson.core.EngineRequest;
 import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.HostedSandbox;
@@ -210,6 +211,7 @@ final class Lives {
             Optional<String> disk,
             List<VolumeMount> mounts) {
         EngineWord listener = new EngineWord(parts.ledger(), this, box, doc.session);
+        Optional<EgressPlan> egress = parts.gateways().plan(box.id, doc, engine);
         HostedSandbox hosted =
                 HostedSandbox.create(
                         engine,
@@ -223,7 +225,7 @@ final class Lives {
                                 disk,
                                 mounts,
                                 doc.root,
-                                Optional.empty()),
+                                egress),
                         new HostedSandbox.HostedSettings(
                                 nextEpoch(box), Map.of(), doc.allowDegraded, limits),
                         listener);
@@ -244,6 +246,7 @@ final class Lives {
                                 0, Map.of(), doc.allowDegraded, Orders.limits(doc.limits)),
                         listener);
         box.hosted(hosted, listener);
+        parts.gateways().adopted(box, engine, hosted);
         if (box.tracker() == null) {
             box.tracker(parts.meter().track(box.tenant, box.id, doc.session));
         }
@@ -499,6 +502,7 @@ final class Lives {
         }
         box.hosted(null, null);
         parts.secrets().gone(box.id);
+        parts.gateways().gone(box.id);
         String saved = doc.pauseSnapshot;
         if (saved != null) {
             drop(doc, saved);

@@ -29,6 +29,7 @@ record Parts(
         OutputPace pace,
         Boxes boxes,
         SecretUses secrets,
+        Gateways gateways,
         ScheduledExecutorService timers) {
     private static final Logger LOG = LoggerFactory.getLogger(Parts.class);
     private static final long RETRY_MILLIS = 200;

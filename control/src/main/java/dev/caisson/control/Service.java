@@ -5,9 +5,9 @@ import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.core.Engine;
+import dev.caisson.core.SecretSink;
 import dev.caisson.core.EngineCaisson;
 import dev.caisson.core.Room;
-import dev.caisson.core.SecretSink;
 import dev.caisson.v1.InfoJson;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -36,6 +36,7 @@ public final class Service implements Control {
     private static final long ORPHANS_SECONDS = 10;
     private static final long TICK_MILLIS = 100;
     private static final long SECRETS_MILLIS = 500; // what other servers do is in force in a second
+    private static final long EGRESS_MILLIS = 250; // a changed policy cuts within a second
     private static final List<String> FEATURES =
             List.of(
                     "runs",
@@ -94,6 +95,8 @@ public final class Service implements Control {
         SecretSources sources = new SecretSources(config.secrets(), System::getenv);
         secrets = new SecretParts(ledger, cursors, vault, directory, sources);
         ScheduledThreadPoolExecutor timers = timers();
+        Approvals approvals = new Approvals(ledger, cursors);
+        Boxes boxes = new Boxes(ledger);
         parts =
                 new Parts(
                         config,
@@ -104,11 +107,12 @@ public final class Service implements Control {
                         policies,
                         quotas,
                         new KeptDisks(quotas),
-                        new Approvals(ledger, cursors),
+                        approvals,
                         meter,
                         new OutputPace(config.outputRate(), System::nanoTime),
-                        new Boxes(ledger),
+                        boxes,
                         secrets.uses(),
+                        new Gateways(ledger, policies, boxes, approvals, secrets),
                         timers);
         String bootId = bootId();
         lives = new Lives(parts, bootId);
@@ -202,6 +206,7 @@ public final class Service implements Control {
                 SECRETS_MILLIS,
                 "secrets",
                 () -> secrets.uses().tick(parts.boxes(), parts.policies()));
+        housekeeping.everyMillis(EGRESS_MILLIS, "egress", parts.gateways()::tick);
         housekeeping.every(ORPHANS_SECONDS, "orphans", disks::orphans);
         housekeeping.every(1, "approvals", () -> parts.approvals().expire(ledger.now()));
     }
@@ -412,8 +417,8 @@ public final class Service implements Control {
         return secrets.service();
     }
 
-    /** The gateway that puts secrets into requests; again when it was away. */
-    public void secretSink(SecretSink sink) {
+    /** For tests: what takes secrets in the place of a gateway. */
+    void secretSink(SecretSink sink) {
         secrets.connect(sink);
     }
 

@@ -18,6 +18,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The egress gateway of a host, as a client of its control socket. It holds what it was told of
@@ -30,8 +31,12 @@ public final class EgressGateway implements SecretSink, AutoCloseable {
     private final EgressConnection connection;
     private final Map<String, Told> sandboxes = new ConcurrentHashMap<>();
 
-    /** What the gateway was told of a sandbox. */
-    private record Told(EgressPlan plan, List<SecretUse> uses) {}
+    /**
+     * What the gateway is to know of a sandbox.
+     *
+     * @param plan null: nothing yet, it is not made
+     */
+    private record Told(@Nullable EgressPlan plan, List<SecretUse> uses) {}
 
     private EgressGateway(Path socket, EgressListener listener, long eventsAfter) {
         this.connection = new EgressConnection(socket, new Again(listener), eventsAfter);
@@ -70,7 +75,11 @@ public final class EgressGateway implements SecretSink, AutoCloseable {
         @Override
         public void connected() {
             listener.connected();
-            sandboxes.forEach((sandbox, told) -> connection.send(put(sandbox, told)));
+            sandboxes.forEach((sandbox, told) -> {
+                if (told.plan() != null) {
+                    connection.send(put(sandbox, told.plan(), told.uses()));
+                }
+            });
         }
     }
 
@@ -88,7 +97,7 @@ public final class EgressGateway implements SecretSink, AutoCloseable {
                         new Told(plan, List.of()),
                         (before, now) -> new Told(now.plan(), before.uses()));
         try {
-            connection.call(put(sandbox, told));
+            connection.call(put(sandbox, plan, told.uses()));
         } catch (CaissonException e) {
             if (e.code() == ErrorCode.INVALID) {
                 sandboxes.remove(sandbox);
@@ -97,14 +106,15 @@ public final class EgressGateway implements SecretSink, AutoCloseable {
         }
     }
 
-    private static ControlRequest.Builder put(String sandbox, Told told) {
+    private static ControlRequest.Builder put(
+            String sandbox, EgressPlan plan, List<SecretUse> uses) {
         PutSandbox.Builder put =
                 PutSandbox.newBuilder()
                         .setSandbox(sandbox)
-                        .setPolicyVersion(told.plan().policyVersion())
-                        .setTenant(told.plan().tenant());
-        told.plan().layers().forEach(layer -> put.addLayers(ByteString.copyFromUtf8(layer)));
-        for (SecretUse use : told.uses()) {
+                        .setPolicyVersion(plan.policyVersion())
+                        .setTenant(plan.tenant());
+        plan.layers().forEach(layer -> put.addLayers(ByteString.copyFromUtf8(layer)));
+        for (SecretUse use : uses) {
             put.addSecrets(
                     dev.caisson.wire.egress.SecretUse.newBuilder()
                             .setSecret(use.secret())
@@ -175,10 +185,13 @@ public final class EgressGateway implements SecretSink, AutoCloseable {
     @Override
     public void useSecrets(String sandbox, List<SecretUse> uses) {
         Told told =
-                sandboxes.computeIfPresent(
-                        sandbox, (id, before) -> new Told(before.plan(), List.copyOf(uses)));
-        if (told != null) {
-            connection.call(put(sandbox, told));
+                sandboxes.compute(
+                        sandbox,
+                        (id, before) ->
+                                new Told(before == null ? null : before.plan(), List.copyOf(uses)));
+        EgressPlan plan = told.plan();
+        if (plan != null) {
+            connection.call(put(sandbox, plan, uses));
         }
     }
 
