@@ -75,6 +75,20 @@ final class Bodies {
         };
     }
 
+    /** The body of a request: that it fails is told apart from all else that fails. */
+    static HttpBody ofRequest(HttpBody source) {
+        return new Wrapper(source) {
+            @Override
+            public @Nullable ByteBuffer next() throws IOException {
+                try {
+                    return source.next();
+                } catch (IOException e) {
+                    throw new RequestBodyException(e);
+                }
+            }
+        };
+    }
+
     /** A tap looks on; the last piece waits for its word. */
     static HttpBody tapped(HttpBody source, AnswerFilter.Tap tap) {
         return new Wrapper(source) {
@@ -230,7 +244,7 @@ final class Bodies {
                 out.reset();
                 ByteBuffer bytes = source.next();
                 ended = bytes == null;
-                if (bytes == null || bytes == Paused.PAUSE) {
+                if (bytes == null || !bytes.hasRemaining()) {
                     stream.flush(this::keep);
                 } else {
                     stream.write(bytes, this::keep);

@@ -246,7 +246,7 @@ final class DuplexEndPoint extends AbstractEndPoint {
         } finally {
             lock.unlock();
         }
-        try (Watchdog dog = Watchdog.after(LAST_WORDS, duplex)) {
+        try (Watchdog _ = Watchdog.after(LAST_WORDS, duplex)) {
             duplex.write(buffer);
             duplex.shutdownOutput();
         } finally {

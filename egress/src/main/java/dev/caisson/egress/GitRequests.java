@@ -17,11 +17,11 @@ final class GitRequests {
         if (method.equals("GET") && path.endsWith("/info/refs")) {
             List<String> parts = Queries.parts(target);
             return parts.equals(List.of("service=git-upload-pack"))
-                    || push && parts.equals(List.of("service=git-receive-pack"));
+                    || (push && parts.equals(List.of("service=git-receive-pack")));
         }
         return method.equals("POST")
                 && mark < 0
                 && (path.endsWith("/git-upload-pack")
-                        || push && path.endsWith("/git-receive-pack"));
+                        || (push && path.endsWith("/git-receive-pack")));
     }
 }

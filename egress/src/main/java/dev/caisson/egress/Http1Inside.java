@@ -87,7 +87,7 @@ final class Http1Inside {
     // A program that still sends would lose the answer to a reset.
     private void linger(boolean readable) throws IOException {
         inside.shutdownOutput();
-        try (Watchdog dog = Watchdog.after(LINGER, inside)) {
+        try (Watchdog _ = Watchdog.after(LINGER, inside)) {
             ByteBuffer dropped = ByteBuffer.allocate(16 << 10);
             for (int left = DRAINED; readable && left > 0; left -= dropped.position()) {
                 if (inside.read(dropped.clear()) < 0) {

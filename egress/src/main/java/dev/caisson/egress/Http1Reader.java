@@ -79,8 +79,7 @@ final class Http1Reader {
                         || events.headers.containsKey("content-length"))) {
             throw new BadHttpException(400, "bad transfer coding");
         }
-        return new Request(
-                new RequestHead(method, events.target, events.headers), version, body());
+        return new Request(new RequestHead(method, events.target, events.headers), version, body());
     }
 
     /**
@@ -93,8 +92,7 @@ final class Http1Reader {
         if (!head()) {
             throw new EOFException("The server closed the connection before it answered.");
         }
-        return new Answer(
-                new AnswerHead(events.status, events.headers), events.version, body());
+        return new Answer(new AnswerHead(events.status, events.headers), events.version, body());
     }
 
     /** Whether another message may follow the one that was read. */
@@ -224,6 +222,21 @@ final class Http1Reader {
     // The sizes of chunks go in byte by byte, so that an extension is seen. It has no meaning for
     // anybody, but two readers may differ about where it ends.
     private void step() throws IOException {
+        int left = buffer.remaining();
+        HttpParser.State state = parser.getState();
+        parse();
+        if (events.failure != null) {
+            throw events.failure;
+        }
+        if (left > 0
+                && left == buffer.remaining()
+                && state == parser.getState()
+                && !events.headerComplete) {
+            throw new BadHttpException(400, "bad message");
+        }
+    }
+
+    private void parse() throws IOException {
         boolean size =
                 requests
                         && (parser.isState(HttpParser.State.CHUNKED_CONTENT)
@@ -243,9 +256,6 @@ final class Http1Reader {
             }
         } else {
             parser.parseNext(buffer);
-        }
-        if (events.failure != null) {
-            throw events.failure;
         }
     }
 
@@ -335,7 +345,10 @@ final class Http1Reader {
 
         @Override
         public void earlyEOF() {
-            failure = new EOFException("The message ended before its end.");
+            failure =
+                    parser.isAtEOF()
+                            ? new EOFException("The message ended before its end.")
+                            : new BadHttpException(400, "bad body");
         }
 
         @Override

@@ -41,7 +41,9 @@ final class Http1Upstream implements Upstream {
             persistent = false;
             connection.close();
             IOException cause = writeFailure.get();
-            throw cause instanceof DeniedException || cause instanceof BadHttpException ? cause : e;
+            throw cause instanceof DeniedException || cause instanceof RequestBodyException
+                    ? cause
+                    : e;
         }
     }
 

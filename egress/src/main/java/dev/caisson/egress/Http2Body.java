@@ -84,8 +84,7 @@ final class Http2Body implements HttpBody {
     @Override
     public void cancel() {
         stream.reset(
-                new ResetFrame(stream.getId(), ErrorCode.CANCEL_STREAM_ERROR.code),
-                Callback.NOOP);
+                new ResetFrame(stream.getId(), ErrorCode.CANCEL_STREAM_ERROR.code), Callback.NOOP);
     }
 
     /** Data came. */

@@ -86,9 +86,7 @@ final class Http2Messages {
         }
         Map<String, List<String>> trailers = HttpHeaders.safeTrailers(body.trailers());
         if (trailers.isEmpty()) {
-            await(
-                    stream.data(
-                            new DataFrame(stream.getId(), ByteBuffer.allocate(0), true)));
+            await(stream.data(new DataFrame(stream.getId(), ByteBuffer.allocate(0), true)));
         } else {
             await(
                     stream.headers(

@@ -4,11 +4,11 @@ import dev.caisson.policy.Destination;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.ExecutionException;
 import org.eclipse.jetty.http2.api.server.ServerSessionListener;
 import org.eclipse.jetty.http2.client.HTTP2Client;
 import org.eclipse.jetty.http2.client.HTTP2ClientConnectionFactory;
@@ -79,8 +79,7 @@ final class Http2Peers implements AutoCloseable {
         Map<String, Object> context = new HashMap<>();
         context.put(HTTP2Client.CONTEXT_KEY, client);
         context.put(HTTP2Client.SESSION_LISTENER_CONTEXT_KEY, upstream);
-        context.put(
-                HTTP2Client.SESSION_PROMISE_CONTEXT_KEY, Promise.from(upstream.session()));
+        context.put(HTTP2Client.SESSION_PROMISE_CONTEXT_KEY, Promise.from(upstream.session()));
         open(endPoint, new HTTP2ClientConnectionFactory().newConnection(endPoint, context));
         try {
             upstream.session().get(SETTINGS_SECONDS, TimeUnit.SECONDS);
@@ -95,9 +94,13 @@ final class Http2Peers implements AutoCloseable {
     }
 
     @Override
-    public void close() throws Exception {
-        connector.stop();
-        scheduler.stop();
+    public void close() {
+        try {
+            connector.stop();
+            scheduler.stop();
+        } catch (Exception e) {
+            throw new IllegalStateException("Jetty's HTTP/2 does not stop.", e);
+        }
     }
 
     private static void open(DuplexEndPoint endPoint, Connection http) {
@@ -129,8 +132,7 @@ final class Http2Peers implements AutoCloseable {
                     scheduler,
                     new ArrayByteBufferPool(),
                     0,
-                    new RawHTTP2ServerConnectionFactory(
-                            new ServerSessionListener() {}));
+                    new RawHTTP2ServerConnectionFactory(new ServerSessionListener() {}));
             setIdleTimeout(0);
         }
 

@@ -80,8 +80,7 @@ final class Http2Upstream implements Upstream, Session.Listener {
     @Override
     public void close() {
         leaving = true;
-        session.thenAccept(
-                s -> s.close(ErrorCode.NO_ERROR.code, "", Callback.NOOP));
+        session.thenAccept(s -> s.close(ErrorCode.NO_ERROR.code, "", Callback.NOOP));
     }
 
     @Override
@@ -109,8 +108,7 @@ final class Http2Upstream implements Upstream, Session.Listener {
         callback.succeeded();
     }
 
-    private MetaData.Request request(
-            RequestHead head, Map<String, List<String>> headers)
+    private MetaData.Request request(RequestHead head, Map<String, List<String>> headers)
             throws BadHttpException {
         if (!HttpHeaders.isToken(head.method()) || !Http1Writer.isTarget(head.target())) {
             throw new BadHttpException(400, "bad request line");

@@ -108,10 +108,8 @@ final class HttpForward {
         Broker.Use use = credential(exchange, request);
         Redactor redactor = session.broker().redactor();
         prepare(exchange, request, use, !redactor.isEmpty() || filter.isPresent());
-        HttpBody body =
-                Bodies.watched(request.body(), new Look(exchange.request(), use)::request);
-        boolean again =
-                SENT_TWICE.contains(request.method()) && exchange.body().length() == 0;
+        HttpBody body = Bodies.watched(Bodies.ofRequest(request.body()), new Look(use)::request);
+        boolean again = SENT_TWICE.contains(request.method()) && exchange.body().length() == 0;
         UpstreamPool.Lease lease = lease(again);
         try {
             Upstream.Reply reply;
@@ -139,11 +137,9 @@ final class HttpForward {
 
     private Optional<AnswerFilter> judge(RequestHead request) throws IOException {
         HttpRequestLine line =
-                new HttpRequestLine(
-                        scheme, request.method(), request.path(), request.headers());
+                new HttpRequestLine(scheme, request.method(), request.path(), request.headers());
         for (RequestGate gate : gates) {
-            Optional<RequestGate.Gated> gated =
-                    gate.judge(session, to, line, request.target());
+            Optional<RequestGate.Gated> gated = gate.judge(session, to, line, request.target());
             if (gated.isPresent()) {
                 pass(gated.get().kind(), request, gated.get().verdict());
                 return gated.get().filter();
@@ -181,12 +177,11 @@ final class HttpForward {
         try {
             Broker.Use use = session.broker().apply(to, request);
             use.secret()
-                    .ifPresent(
-                            name -> {
-                                Map<String, Object> data = data(exchange.request());
-                                data.put("secret", name);
-                                session.event("secret.used", "", data);
-                            });
+                    .ifPresent(name -> {
+                        Map<String, Object> data = data(exchange.request());
+                        data.put("secret", name);
+                        session.event("secret.used", "", data);
+                    });
             return use;
         } catch (DeniedException e) {
             throw secret(exchange.request(), e.verdict());
@@ -205,13 +200,11 @@ final class HttpForward {
     }
 
     // Looks at bodies on their way.
-    private final class Look {
+    private static final class Look {
         private final Placeholders placeholders = new Placeholders();
-        private final RequestHead request;
         private final Broker.Use use;
 
-        Look(RequestHead request, Broker.Use use) {
-            this.request = request;
+        Look(Broker.Use use) {
             this.use = use;
         }
 
@@ -220,11 +213,6 @@ final class HttpForward {
                 throw new DeniedException(SecretBroker.misplaced("the body"));
             }
             use.moved(bytes.remaining());
-        }
-
-        @Override
-        public String toString() {
-            return request.toString();
         }
     }
 
@@ -269,11 +257,7 @@ final class HttpForward {
     }
 
     private Upstream.Reply send(
-            Upstream outside,
-            Exchange exchange,
-            RequestHead head,
-            HttpBody body,
-            Redactor redactor)
+            Upstream outside, Exchange exchange, RequestHead head, HttpBody body, Redactor redactor)
             throws IOException {
         try {
             return outside.send(
@@ -281,10 +265,11 @@ final class HttpForward {
                     body,
                     interim ->
                             exchange.interim(
-                                    new AnswerHead(
-                                            interim.status(), clean(interim, redactor))));
+                                    new AnswerHead(interim.status(), clean(interim, redactor))));
         } catch (DeniedException e) {
             throw secret(exchange.request(), e.verdict());
+        } catch (RequestBodyException e) {
+            throw e.getCause() instanceof BadHttpException bad ? bad : e;
         } catch (BadHttpException e) {
             throw new ServerException(to + " did not answer in HTTP: " + e.getMessage(), e);
         } catch (IOException e) {
@@ -297,8 +282,7 @@ final class HttpForward {
     private record Answering(
             Redactor redactor, Optional<AnswerFilter> filter, Broker.Use use, String method) {}
 
-    private void answer(Exchange exchange, Upstream.Reply reply, Answering how)
-            throws IOException {
+    private void answer(Exchange exchange, Upstream.Reply reply, Answering how) throws IOException {
         Map<String, List<String>> headers = clean(reply.head(), how.redactor);
         AnswerHead head = new AnswerHead(reply.head().status(), headers);
         HttpBody body = Bodies.watched(reply.body(), bytes -> how.use.moved(bytes.remaining()));

@@ -117,12 +117,11 @@ final class HttpHeaders {
     static boolean isToken(String text) {
         return !text.isEmpty()
                 && text.chars()
-                        .allMatch(
-                                c ->
-                                        c >= 'a' && c <= 'z'
-                                                || c >= 'A' && c <= 'Z'
-                                                || c >= '0' && c <= '9'
-                                                || "!#$%&'*+-.^_`|~".indexOf(c) >= 0);
+                        .allMatch(c ->
+                                c >= 'a' && c <= 'z'
+                                        || c >= 'A' && c <= 'Z'
+                                        || c >= '0' && c <= '9'
+                                        || "!#$%&'*+-.^_`|~".indexOf(c) >= 0);
     }
 
     static boolean isValue(String text) {

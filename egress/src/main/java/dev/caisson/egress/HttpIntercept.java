@@ -35,15 +35,14 @@ final class HttpIntercept implements Intercept {
             switch (scheme) {
                 case HTTPS -> secure(session, inside, to);
                 case HTTP -> http1(session, inside, to, scheme);
-                case TLS, TCP ->
-                        throw new IllegalArgumentException("No HTTP is spoken: " + scheme);
+                case TLS, TCP -> throw new IllegalArgumentException("No HTTP is spoken: " + scheme);
             }
         }
     }
 
     private void secure(Session session, Duplex raw, Destination.Named to) throws IOException {
         TlsDuplex inside;
-        try (Watchdog dog = Watchdog.on(raw)) {
+        try (Watchdog _ = Watchdog.on(raw)) {
             inside = insideTls.accept(session.authority(), to, raw);
         } catch (InsideTls.WrongNameException e) {
             session.denied(

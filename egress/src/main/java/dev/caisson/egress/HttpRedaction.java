@@ -12,15 +12,13 @@ final class HttpRedaction {
     private HttpRedaction() {}
 
     /** A copy of the fields without secrets in their values. */
-    static Map<String, List<String>> headers(
-            Map<String, List<String>> headers, Redactor redactor) {
+    static Map<String, List<String>> headers(Map<String, List<String>> headers, Redactor redactor) {
         Map<String, List<String>> clean = new LinkedHashMap<>();
-        headers.forEach(
-                (name, values) -> {
-                    List<String> kept = new ArrayList<>(values.size());
-                    values.forEach(value -> kept.add(text(value, redactor)));
-                    clean.put(name, kept);
-                });
+        headers.forEach((name, values) -> {
+            List<String> kept = new ArrayList<>(values.size());
+            values.forEach(value -> kept.add(text(value, redactor)));
+            clean.put(name, kept);
+        });
         return clean;
     }
 

@@ -137,8 +137,7 @@ final class InsideTls {
         }
 
         @Override
-        public String @Nullable [] getClientAliases(
-                String type, Principal @Nullable [] issuers) {
+        public String @Nullable [] getClientAliases(String type, Principal @Nullable [] issuers) {
             return null;
         }
 
@@ -149,8 +148,7 @@ final class InsideTls {
         }
 
         @Override
-        public String @Nullable [] getServerAliases(
-                String type, Principal @Nullable [] issuers) {
+        public String @Nullable [] getServerAliases(String type, Principal @Nullable [] issuers) {
             return null;
         }
 

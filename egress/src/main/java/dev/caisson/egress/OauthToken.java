@@ -93,12 +93,11 @@ final class OauthToken {
         int port = url.getPort() < 0 ? 443 : url.getPort();
         Destination.Named to = new Destination.Named(HostName.of(url.getHost()), port);
         Duplex connection = server.connect(to);
-        try (Watchdog dog = Watchdog.after(PATIENCE, connection)) {
+        try (Watchdog _ = Watchdog.after(PATIENCE, connection)) {
             Upstream.Reply reply = ask(new Http1Upstream(connection), url, to);
             byte[] body = Bodies.whole(reply.body(), MAX_ANSWER);
             if (reply.head().status() != 200) {
-                throw new IOException(
-                        "The token server answered " + reply.head().status() + ".");
+                throw new IOException("The token server answered " + reply.head().status() + ".");
             }
             keep(read(body));
         } finally {
@@ -114,13 +113,13 @@ final class OauthToken {
         }
         byte[] body = form.toString().getBytes(StandardCharsets.US_ASCII);
         Map<String, List<String>> headers = new LinkedHashMap<>();
-        HttpHeaders.set(
-                headers, "host", to.port() == 443 ? to.host().value() : to.toString());
+        HttpHeaders.set(headers, "host", to.port() == 443 ? to.host().value() : to.toString());
         HttpHeaders.set(headers, "authorization", "Basic " + basic());
         HttpHeaders.set(headers, "accept", "application/json");
         HttpHeaders.set(headers, "accept-encoding", "identity");
         HttpHeaders.set(headers, "content-type", "application/x-www-form-urlencoded");
-        String path = url.getRawPath() == null || url.getRawPath().isEmpty() ? "/" : url.getRawPath();
+        String path =
+                url.getRawPath() == null || url.getRawPath().isEmpty() ? "/" : url.getRawPath();
         String target = url.getRawQuery() == null ? path : path + "?" + url.getRawQuery();
         return upstream.send(
                 new RequestHead("POST", target, headers), Bodies.of(body), interim -> {});

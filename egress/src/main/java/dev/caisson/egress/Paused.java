@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * them. A thread of its own reads the source, at most two pieces ahead.
  */
 final class Paused implements HttpBody {
-    /** Nothing came for a while; told once between pieces. */
-    static final ByteBuffer PAUSE = ByteBuffer.allocate(0).asReadOnlyBuffer();
+    /** Nothing came for a while: the only piece without bytes, told once between pieces. */
+    private static final ByteBuffer PAUSE = ByteBuffer.allocate(0).asReadOnlyBuffer();
 
     private static final long PAUSE_MILLIS = 50;
 
@@ -92,9 +92,7 @@ final class Paused implements HttpBody {
             Optional<IOException> failure = Optional.empty();
             try {
                 for (ByteBuffer bytes = source.next(); bytes != null; bytes = source.next()) {
-                    items.put(
-                            new Piece(
-                                    ByteBuffer.allocate(bytes.remaining()).put(bytes).flip()));
+                    items.put(new Piece(ByteBuffer.allocate(bytes.remaining()).put(bytes).flip()));
                 }
             } catch (IOException e) {
                 failure = Optional.of(e);

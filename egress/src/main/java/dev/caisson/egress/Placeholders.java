@@ -36,7 +36,7 @@ final class Placeholders {
         boolean fits =
                 matched < PREFIX.length()
                         ? b == PREFIX.charAt(matched)
-                        : b >= '0' && b <= '9' || b >= 'a' && b <= 'f';
+                        : (b >= '0' && b <= '9') || (b >= 'a' && b <= 'f');
         if (fits) {
             matched++;
         } else if (b == 's' && afterC) {

@@ -27,8 +27,7 @@ record Refusal(int status, Optional<String> rule, String text) {
     }
 
     static Refusal failed(int status, String why) {
-        return new Refusal(
-                status, Optional.empty(), "The sandbox's egress gateway: " + why + "\n");
+        return new Refusal(status, Optional.empty(), "The sandbox's egress gateway: " + why + "\n");
     }
 
     AnswerHead head() {

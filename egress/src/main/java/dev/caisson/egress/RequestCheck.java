@@ -43,7 +43,8 @@ final class RequestCheck {
         if (target.length() > MAX_TARGET) {
             throw new BadHttpException(414, "target too long");
         }
-        if (!Http1Writer.isTarget(target) || target.equals("*") && !head.method().equals("OPTIONS")) {
+        if (!Http1Writer.isTarget(target)
+                || target.equals("*") && !head.method().equals("OPTIONS")) {
             throw new BadHttpException(400, "bad target");
         }
         List<String> expect = headers.get("expect");

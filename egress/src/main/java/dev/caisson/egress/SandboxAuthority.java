@@ -214,7 +214,9 @@ final class SandboxAuthority implements Authority, AutoCloseable {
             JcaX509v3CertificateBuilder builder = builder(name, name, keys, ends());
             builder.addExtension(Extension.basicConstraints, true, new BasicConstraints(0));
             builder.addExtension(
-                    Extension.keyUsage, true, new KeyUsage(KeyUsage.keyCertSign | KeyUsage.cRLSign));
+                    Extension.keyUsage,
+                    true,
+                    new KeyUsage(KeyUsage.keyCertSign | KeyUsage.cRLSign));
             builder.addExtension(
                     Extension.subjectKeyIdentifier,
                     false,
@@ -244,8 +246,7 @@ final class SandboxAuthority implements Authority, AutoCloseable {
                             keys,
                             issuer.end());
             builder.addExtension(Extension.basicConstraints, true, new BasicConstraints(false));
-            builder.addExtension(
-                    Extension.keyUsage, true, new KeyUsage(KeyUsage.digitalSignature));
+            builder.addExtension(Extension.keyUsage, true, new KeyUsage(KeyUsage.digitalSignature));
             builder.addExtension(
                     Extension.extendedKeyUsage,
                     false,

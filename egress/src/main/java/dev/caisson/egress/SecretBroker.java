@@ -119,8 +119,7 @@ final class SecretBroker implements Broker {
         scan(request);
         SecretMeter meter = meters.of(bound.grant.id());
         meter.request(bound.grant.name(), bound.grant.spec());
-        String value =
-                bound.token.isPresent() ? bound.token.get().value() : bound.grant.text();
+        String value = bound.token.isPresent() ? bound.token.get().value() : bound.grant.text();
         bound.slot.put(request, value);
         return new Metered(bound.grant, meter);
     }
@@ -172,14 +171,9 @@ final class SecretBroker implements Broker {
                 binding.slot().kind().equals("oauth")
                         ? Optional.of(
                                 new OauthToken(
-                                        binding.slot(),
-                                        grant.text(),
-                                        tokens,
-                                        clock,
-                                        this::learn))
+                                        binding.slot(), grant.text(), tokens, clock, this::learn))
                         : Optional.empty();
-        return new Bound(
-                grant, binding, new Slot(binding.slot(), clock), matcher(binding), token);
+        return new Bound(grant, binding, new Slot(binding.slot(), clock), matcher(binding), token);
     }
 
     // A binding's methods and path mean what they mean in a rule of requests.
@@ -198,13 +192,7 @@ final class SecretBroker implements Broker {
         return EgressPolicy.of(
                 List.of(
                         new EgressJson(
-                                null,
-                                null,
-                                List.of(allow),
-                                List.of(),
-                                null,
-                                List.of(),
-                                Map.of())));
+                                null, null, List.of(allow), List.of(), null, List.of(), Map.of())));
     }
 
     private List<Bound> matches(Destination.Named to, Outgoing request) {

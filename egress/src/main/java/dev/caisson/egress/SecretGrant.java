@@ -41,13 +41,12 @@ record SecretGrant(String id, String name, SecretSpec spec, byte[] value, String
         boolean apart =
                 spec.bindings().stream()
                         .map(binding -> binding.slot())
-                        .anyMatch(
-                                slot ->
-                                        slot.kind().equals("sigv4")
-                                                || slot.kind().equals("oauth")
-                                                || slot.user() == null
-                                                        && (slot.kind().equals("basic")
-                                                                || slot.kind().equals("git")));
+                        .anyMatch(slot ->
+                                slot.kind().equals("sigv4")
+                                        || slot.kind().equals("oauth")
+                                        || slot.user() == null
+                                                && (slot.kind().equals("basic")
+                                                        || slot.kind().equals("git")));
         if (apart) {
             String[] parts = text().split(":", 3);
             for (int i = 1; i < parts.length; i++) {

@@ -46,18 +46,15 @@ record SigV4(String keyId, String secret, String region, String service) {
             String time,
             String payload) {
         TreeMap<String, String> signed = new TreeMap<>();
-        headers.forEach(
-                (name, values) -> {
-                    if (name.equals("host")
-                            || name.equals("content-type")
-                            || name.startsWith("x-amz-")) {
-                        signed.put(
-                                name,
-                                values.stream()
-                                        .map(value -> value.strip().replaceAll(" +", " "))
-                                        .collect(Collectors.joining(",")));
-                    }
-                });
+        headers.forEach((name, values) -> {
+            if (name.equals("host") || name.equals("content-type") || name.startsWith("x-amz-")) {
+                signed.put(
+                        name,
+                        values.stream()
+                                .map(value -> value.strip().replaceAll(" +", " "))
+                                .collect(Collectors.joining(",")));
+            }
+        });
         String names = String.join(";", signed.keySet());
         String canonical =
                 method
@@ -103,16 +100,17 @@ record SigV4(String keyId, String secret, String region, String service) {
     private static String query(String target) {
         return Queries.parts(target).stream()
                 .filter(part -> !part.isEmpty())
-                .map(
-                        part -> {
-                            int equal = part.indexOf('=');
-                            String name = equal < 0 ? part : part.substring(0, equal);
-                            String value = equal < 0 ? "" : part.substring(equal + 1);
-                            return Map.entry(
-                                    Queries.encode(Queries.decode(name)),
-                                    Queries.encode(Queries.decode(value)));
-                        })
-                .sorted(Map.Entry.<String, String>comparingByKey().thenComparing(Map.Entry.comparingByValue()))
+                .map(part -> {
+                    int equal = part.indexOf('=');
+                    String name = equal < 0 ? part : part.substring(0, equal);
+                    String value = equal < 0 ? "" : part.substring(equal + 1);
+                    return Map.entry(
+                            Queries.encode(Queries.decode(name)),
+                            Queries.encode(Queries.decode(value)));
+                })
+                .sorted(
+                        Map.Entry.<String, String>comparingByKey()
+                                .thenComparing(Map.Entry.comparingByValue()))
                 .map(part -> part.getKey() + "=" + part.getValue())
                 .collect(Collectors.joining("&"));
     }

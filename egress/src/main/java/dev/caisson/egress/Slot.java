@@ -17,7 +17,13 @@ import java.util.Set;
 final class Slot {
     // Putting these in would change where the request goes, or where it ends.
     private static final Set<String> NEVER =
-            Set.of("host", "content-length", "transfer-encoding", "connection", "upgrade", "expect");
+            Set.of(
+                    "host",
+                    "content-length",
+                    "transfer-encoding",
+                    "connection",
+                    "upgrade",
+                    "expect");
     private static final String AUTHORIZATION = "authorization";
 
     private final SecretSlot slot;
@@ -99,12 +105,10 @@ final class Slot {
 
     private String basic(String value) {
         String pair = slot.user() == null ? value : slot.user() + ":" + value;
-        return "Basic "
-                + Base64.getEncoder().encodeToString(pair.getBytes(StandardCharsets.UTF_8));
+        return "Basic " + Base64.getEncoder().encodeToString(pair.getBytes(StandardCharsets.UTF_8));
     }
 
-    private static void set(Broker.Outgoing request, String name, String value)
-            throws IOException {
+    private static void set(Broker.Outgoing request, String name, String value) throws IOException {
         String bytes =
                 new String(value.getBytes(StandardCharsets.UTF_8), StandardCharsets.ISO_8859_1);
         if (!HttpHeaders.isToken(name) || NEVER.contains(name) || !HttpHeaders.isValue(bytes)) {
@@ -129,8 +133,7 @@ final class Slot {
         set(
                 request,
                 AUTHORIZATION,
-                signer.authorization(
-                        request.method(), request.target(), headers, time, payload));
+                signer.authorization(request.method(), request.target(), headers, time, payload));
     }
 
     // What the program says of its body is what is signed: a lie only fails at the server.

@@ -27,8 +27,7 @@ final class TlsDuplex implements Duplex {
         int packet = engine.getSession().getPacketBufferSize();
         this.netIn = ByteBuffer.allocate(packet * 2).flip();
         this.netOut = ByteBuffer.allocate(packet * 2);
-        this.plain =
-                ByteBuffer.allocate(engine.getSession().getApplicationBufferSize() * 2).flip();
+        this.plain = ByteBuffer.allocate(engine.getSession().getApplicationBufferSize() * 2).flip();
     }
 
     /**

@@ -173,7 +173,7 @@ final class UpstreamPool implements AutoCloseable {
             return new Http1Upstream(raw);
         }
         List<String> protocols = inside2 ? List.of("h2", "http/1.1") : List.of("http/1.1");
-        try (Watchdog dog = Watchdog.on(raw)) {
+        try (Watchdog _ = Watchdog.on(raw)) {
             TlsDuplex secure = tls.connect(session.authority(), to, raw, protocols);
             return secure.protocol().equals("h2")
                     ? http2.outside(secure, to)

@@ -29,9 +29,7 @@ final class FakeSession implements Session {
     FakeSession(OutsideTls tls) {
         this.broker =
                 new SecretBroker(
-                        to ->
-                                tls.connect(
-                                        this, to, dialer().dial(to), List.of("http/1.1")),
+                        to -> tls.connect(this, to, dialer().dial(to), List.of("http/1.1")),
                         new SecretMeters(System::nanoTime),
                         Clock.systemUTC());
     }

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.caisson.policy.Scheme;
 import dev.caisson.v1.HttpRule;
-import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.ProxySelector;
 import java.net.Socket;
@@ -59,15 +58,14 @@ class Http1InterceptTest {
 
     @Test
     void theJavaClientWorksThroughIt() throws Exception {
-        fixture.server(
-                (head, in, out) -> {
-                    byte[] body = in.readNBytes(length(head));
-                    out.write(
-                            ("HTTP/1.1 200 OK\r\nContent-Length: " + body.length + "\r\n\r\n")
-                                    .getBytes(StandardCharsets.US_ASCII));
-                    out.write(body);
-                    return true;
-                });
+        fixture.server((head, in, out) -> {
+            byte[] body = in.readNBytes(length(head));
+            out.write(
+                    ("HTTP/1.1 200 OK\r\nContent-Length: " + body.length + "\r\n\r\n")
+                            .getBytes(StandardCharsets.US_ASCII));
+            out.write(body);
+            return true;
+        });
         Front front = fixture.front(Scheme.HTTPS, true);
         try (HttpClient client =
                 HttpClient.newBuilder()
@@ -144,26 +142,24 @@ class Http1InterceptTest {
                     .isInstanceOf(javax.net.ssl.SSLException.class);
         }
         org.awaitility.Awaitility.await()
-                .untilAsserted(
-                        () ->
-                                assertThat(fixture.session.denied)
-                                        .containsExactly("egress evil.example.org:443 [sni]"));
+                .untilAsserted(() ->
+                        assertThat(fixture.session.denied)
+                                .containsExactly("egress evil.example.org:443 [sni]"));
     }
 
     @Test
     void takesAwayWhatBelongsToOneConnection() throws Exception {
         RawServer server =
-                fixture.server(
-                        (head, in, out) -> {
-                            out.write(
-                                    ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
-                                                    + "Connection: X-Hop\r\nX-Hop: 1\r\n"
-                                                    + "Keep-Alive: timeout=5\r\n"
-                                                    + "Alt-Svc: h3=\":443\"\r\n"
-                                                    + "X-End: 1\r\n\r\nok")
-                                            .getBytes(StandardCharsets.US_ASCII));
-                            return true;
-                        });
+                fixture.server((head, in, out) -> {
+                    out.write(
+                            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
+                                            + "Connection: X-Hop\r\nX-Hop: 1\r\n"
+                                            + "Keep-Alive: timeout=5\r\n"
+                                            + "Alt-Svc: h3=\":443\"\r\n"
+                                            + "X-End: 1\r\n\r\nok")
+                                    .getBytes(StandardCharsets.US_ASCII));
+                    return true;
+                });
         String answer =
                 fixture.front()
                         .raw(
@@ -172,9 +168,7 @@ class Http1InterceptTest {
                                         + "X-Mine: 1\r\nAuthorization: own\r\nTE: trailers\r\n"
                                         + "Proxy-Authorization: Basic eDp5\r\n"
                                         + "Upgrade: h2c\r\nHTTP2-Settings: AAAA\r\n\r\n");
-        assertThat(answer)
-                .contains("X-End: 1")
-                .doesNotContain("X-Hop", "Keep-Alive", "Alt-Svc");
+        assertThat(answer).contains("X-End: 1").doesNotContain("X-Hop", "Keep-Alive", "Alt-Svc");
         assertThat(server.heads.getFirst())
                 .contains("Authorization: own")
                 .doesNotContain("X-Mine", "Te:", "Proxy-", "Upgrade", "Http2-Settings");
@@ -182,19 +176,18 @@ class Http1InterceptTest {
 
     @Test
     void passesHundredContinueAndItsRefusal() throws Exception {
-        fixture.server(
-                (head, in, out) -> {
-                    if (head.startsWith("PUT /no")) {
-                        out.write(
-                                "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n"
-                                        .getBytes(StandardCharsets.US_ASCII));
-                        return false;
-                    }
-                    out.write("HTTP/1.1 100 Continue\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
-                    out.flush();
-                    in.readNBytes(length(head));
-                    return RawServer.text("done").serve(head, in, out);
-                });
+        fixture.server((head, in, out) -> {
+            if (head.startsWith("PUT /no")) {
+                out.write(
+                        "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n"
+                                .getBytes(StandardCharsets.US_ASCII));
+                return false;
+            }
+            out.write("HTTP/1.1 100 Continue\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+            out.flush();
+            in.readNBytes(length(head));
+            return RawServer.text("done").serve(head, in, out);
+        });
         Front front = fixture.front();
         String start =
                 " HTTP/1.1\r\nHost: api.example.org\r\nExpect: 100-continue\r\n"
@@ -217,25 +210,24 @@ class Http1InterceptTest {
     void sendsEventsOnAtOnce() throws Exception {
         Object gate = new Object();
         boolean[] seen = new boolean[1];
-        fixture.server(
-                (head, in, out) -> {
-                    out.write(
-                            ("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-                                            + "Connection: close\r\n\r\ndata: 1\n\n")
-                                    .getBytes(StandardCharsets.US_ASCII));
-                    out.flush();
-                    synchronized (gate) {
-                        while (!seen[0]) {
-                            try {
-                                gate.wait();
-                            } catch (InterruptedException e) {
-                                return false;
-                            }
-                        }
+        fixture.server((head, in, out) -> {
+            out.write(
+                    ("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                                    + "Connection: close\r\n\r\ndata: 1\n\n")
+                            .getBytes(StandardCharsets.US_ASCII));
+            out.flush();
+            synchronized (gate) {
+                while (!seen[0]) {
+                    try {
+                        gate.wait();
+                    } catch (InterruptedException e) {
+                        return false;
                     }
-                    out.write("data: 2\n\n".getBytes(StandardCharsets.US_ASCII));
-                    return false;
-                });
+                }
+            }
+            out.write("data: 2\n\n".getBytes(StandardCharsets.US_ASCII));
+            return false;
+        });
         try (Socket socket = fixture.front().open()) {
             write(socket, "GET /s HTTP/1.1\r\nHost: api.example.org\r\n\r\n");
             RawServer.head(socket.getInputStream());
@@ -253,17 +245,16 @@ class Http1InterceptTest {
     @Test
     void carriesAWebSocket() throws Exception {
         RawServer server =
-                fixture.server(
-                        (head, in, out) -> {
-                            out.write(
-                                    ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-                                                    + "Connection: Upgrade\r\n"
-                                                    + "Sec-WebSocket-Accept: x\r\n\r\n")
-                                            .getBytes(StandardCharsets.US_ASCII));
-                            out.flush();
-                            in.transferTo(new Flushing(out));
-                            return false;
-                        });
+                fixture.server((head, in, out) -> {
+                    out.write(
+                            ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                                            + "Connection: Upgrade\r\n"
+                                            + "Sec-WebSocket-Accept: x\r\n\r\n")
+                                    .getBytes(StandardCharsets.US_ASCII));
+                    out.flush();
+                    in.transferTo(new Flushing(out));
+                    return false;
+                });
         try (Socket socket = fixture.front().open()) {
             write(
                     socket,
@@ -285,16 +276,15 @@ class Http1InterceptTest {
 
     @Test
     void answersWithoutBodiesStayWithout() throws Exception {
-        fixture.server(
-                (head, in, out) -> {
-                    String status = head.contains("/304") ? "304 Not Modified" : "204 No Content";
-                    String answer =
-                            head.startsWith("HEAD")
-                                    ? "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
-                                    : "HTTP/1.1 " + status + "\r\nX-A: 1\r\n\r\n";
-                    out.write(answer.getBytes(StandardCharsets.US_ASCII));
-                    return true;
-                });
+        fixture.server((head, in, out) -> {
+            String status = head.contains("/304") ? "304 Not Modified" : "204 No Content";
+            String answer =
+                    head.startsWith("HEAD")
+                            ? "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+                            : "HTTP/1.1 " + status + "\r\nX-A: 1\r\n\r\n";
+            out.write(answer.getBytes(StandardCharsets.US_ASCII));
+            return true;
+        });
         try (Socket socket = fixture.front().open()) {
             write(socket, "HEAD / HTTP/1.1\r\nHost: api.example.org\r\n\r\n");
             assertThat(RawServer.head(socket.getInputStream())).contains("Content-Length: 1000");
@@ -307,13 +297,12 @@ class Http1InterceptTest {
 
     @Test
     void aBrokenAnswerIsBrokenInsideToo() throws Exception {
-        fixture.server(
-                (head, in, out) -> {
-                    out.write(
-                            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
-                                    .getBytes(StandardCharsets.US_ASCII));
-                    return false;
-                });
+        fixture.server((head, in, out) -> {
+            out.write(
+                    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+                            .getBytes(StandardCharsets.US_ASCII));
+            return false;
+        });
         assertThat(fixture.front().get("/")).doesNotContain("0\r\n\r\n");
     }
 
@@ -334,14 +323,13 @@ class Http1InterceptTest {
     @Test
     void neverFollowsARedirect() throws Exception {
         RawServer server =
-                fixture.server(
-                        (head, in, out) -> {
-                            out.write(
-                                    ("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1/\r\n"
-                                                    + "Content-Length: 0\r\n\r\n")
-                                            .getBytes(StandardCharsets.US_ASCII));
-                            return true;
-                        });
+                fixture.server((head, in, out) -> {
+                    out.write(
+                            ("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1/\r\n"
+                                            + "Content-Length: 0\r\n\r\n")
+                                    .getBytes(StandardCharsets.US_ASCII));
+                    return true;
+                });
         assertThat(fixture.front().get("/")).startsWith("HTTP/1.1 302");
         assertThat(server.heads).hasSize(1);
     }

@@ -128,14 +128,14 @@ class Http2InterceptTest {
 
     @Test
     void aBrokenAnswerIsBrokenInsideToo() throws Exception {
-        fixture.server(
-                (head, in, out) -> {
-                    out.write(
-                            "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"
-                                    .getBytes(java.nio.charset.StandardCharsets.US_ASCII));
-                    return false;
-                });
-        assertThat(catchThrowable(() -> post("/x", "body"))).isInstanceOf(java.io.IOException.class);
+        fixture.server((head, in, out) -> {
+            out.write(
+                    "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"
+                            .getBytes(java.nio.charset.StandardCharsets.US_ASCII));
+            return false;
+        });
+        assertThat(catchThrowable(() -> post("/x", "body")))
+                .isInstanceOf(java.io.IOException.class);
     }
 
     @Test
@@ -146,12 +146,13 @@ class Http2InterceptTest {
             HttpResponse<String> answer =
                     client.send(
                             request("/echo-authorization")
-                                    .header("Authorization", "Bearer " + InterceptFixture.PLACEHOLDER)
+                                    .header(
+                                            "Authorization",
+                                            "Bearer " + InterceptFixture.PLACEHOLDER)
                                     .GET()
                                     .build(),
                             HttpResponse.BodyHandlers.ofString());
-            assertThat(server.authorizations)
-                    .containsExactly("Bearer " + InterceptFixture.SECRET);
+            assertThat(server.authorizations).containsExactly("Bearer " + InterceptFixture.SECRET);
             assertThat(answer.body()).startsWith("Bearer ").doesNotContain(InterceptFixture.SECRET);
         }
     }

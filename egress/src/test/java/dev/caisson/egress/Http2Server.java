@@ -40,8 +40,7 @@ final class Http2Server implements AutoCloseable {
         ALPNServerConnectionFactory alpn = new ALPNServerConnectionFactory("h2");
         alpn.setDefaultProtocol("h2");
         connector =
-                new ServerConnector(
-                        server, new SslConnectionFactory(factory, "alpn"), alpn, http2);
+                new ServerConnector(server, new SslConnectionFactory(factory, "alpn"), alpn, http2);
         connector.setHost(InetAddress.getLoopbackAddress().getHostAddress());
         server.addConnector(connector);
         server.setHandler(new Echo());
@@ -64,13 +63,11 @@ final class Http2Server implements AutoCloseable {
         SocketChannel channel = SocketChannel.open(front.address());
         OutsideTls inside = OutsideTls.trusting(fixture.session.authority.certificates());
         Destination.Named to = Front.TO;
-        TlsDuplex tls =
-                inside.connect(front, to, new SocketPipe(channel), List.of("h2"));
+        TlsDuplex tls = inside.connect(front, to, new SocketPipe(channel), List.of("h2"));
         try (Upstream peer = fixture.http2.outside(tls, to)) {
             Map<String, List<String>> headers = new LinkedHashMap<>();
             Upstream.Reply reply =
-                    peer.send(
-                            new RequestHead("GET", path, headers), HttpBody.EMPTY, interim -> {});
+                    peer.send(new RequestHead("GET", path, headers), HttpBody.EMPTY, interim -> {});
             while (reply.body().next() != null) {
                 // Only what follows counts.
             }

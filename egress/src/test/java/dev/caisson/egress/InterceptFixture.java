@@ -38,11 +38,7 @@ final class InterceptFixture implements AutoCloseable {
 
     Front front(Scheme scheme, boolean connect, RequestGate... gates) throws IOException {
         Front front =
-                new Front(
-                        session,
-                        new HttpIntercept(tls, http2, List.of(gates)),
-                        scheme,
-                        connect);
+                new Front(session, new HttpIntercept(tls, http2, List.of(gates)), scheme, connect);
         opened.add(front);
         return front;
     }

@@ -35,8 +35,7 @@ class OutsideTlsTest {
 
     @Test
     void refusesAnExpiredServer() throws Exception {
-        refuses(
-                fixture.ca.server(Instant.now().minus(Duration.ofMinutes(1)), "api.example.org"));
+        refuses(fixture.ca.server(Instant.now().minus(Duration.ofMinutes(1)), "api.example.org"));
     }
 
     @Test
@@ -60,15 +59,13 @@ class OutsideTlsTest {
                 new ServerSocket(0, 50, java.net.InetAddress.getLoopbackAddress())) {
             fixture.session.port = server.getLocalPort();
             Thread.ofVirtual()
-                    .start(
-                            () -> {
-                                try (Socket socket = server.accept()) {
-                                    socket.getOutputStream()
-                                            .write("HTTP/1.1 200 OK\r\n\r\n".getBytes());
-                                } catch (java.io.IOException e) {
-                                    // The test is over.
-                                }
-                            });
+                    .start(() -> {
+                        try (Socket socket = server.accept()) {
+                            socket.getOutputStream().write("HTTP/1.1 200 OK\r\n\r\n".getBytes());
+                        } catch (java.io.IOException e) {
+                            // The test is over.
+                        }
+                    });
             assertThat(fixture.front().get("/")).startsWith("HTTP/1.1 403");
         }
     }

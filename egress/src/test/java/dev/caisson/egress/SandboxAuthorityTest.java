@@ -38,8 +38,7 @@ class SandboxAuthorityTest {
         X509Certificate root = authority.certificates().getFirst();
         own.verify(root.getPublicKey());
         assertThat(own.getBasicConstraints()).isEqualTo(-1);
-        assertThat(own.getSubjectAlternativeNames())
-                .containsExactly(List.of(2, "api.example.org"));
+        assertThat(own.getSubjectAlternativeNames()).containsExactly(List.of(2, "api.example.org"));
         assertThat(own.getNotAfter()).isEqualTo(root.getNotAfter());
         assertThat(authority.leaf(HOST)).isSameAs(leaf);
         assertThat(authority.leaf(HostName.of("b.example.org")).chain().getFirst())
@@ -68,8 +67,7 @@ class SandboxAuthorityTest {
 
     @Test
     void aRestoredSandboxHasAnotherOneAndTrustsTheFormer() {
-        SandboxAuthority restored =
-                new SandboxAuthority("sbabc", clock, authority.certificates());
+        SandboxAuthority restored = new SandboxAuthority("sbabc", clock, authority.certificates());
         assertThat(restored.certificates())
                 .hasSize(2)
                 .startsWith(authority.certificates().getFirst());

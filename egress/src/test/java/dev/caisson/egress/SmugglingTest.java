@@ -21,17 +21,17 @@ class SmugglingTest {
     void open() throws Exception {
         fixture = new InterceptFixture();
         server =
-                fixture.server(
-                        (head, in, out) -> {
-                            if (head.toLowerCase(java.util.Locale.ROOT).contains("chunked")) {
-                                while (!RawServer.head(in).endsWith("0\r\n\r\n")) {
-                                    // Up to the last chunk.
-                                }
-                            } else {
-                                in.readNBytes(Http1InterceptTest.length(head));
-                            }
-                            return RawServer.text("ok").serve(head, in, out);
-                        });
+                fixture.server((head, in, out) -> {
+                    if (head.toLowerCase(java.util.Locale.ROOT).contains("chunked")) {
+                        String chunk = RawServer.head(in);
+                        while (!chunk.isEmpty() && !chunk.endsWith("0\r\n\r\n")) {
+                            chunk = RawServer.head(in);
+                        }
+                    } else {
+                        in.readNBytes(Http1InterceptTest.length(head));
+                    }
+                    return RawServer.text("ok").serve(head, in, out);
+                });
         front = fixture.front();
     }
 
@@ -79,7 +79,7 @@ class SmugglingTest {
         String answer = front.raw("POST /p HTTP/1.1\r\n" + HOST + rest);
         assertThat(answer).doesNotContain("200 OK").doesNotContain("ok");
         if (!answer.isEmpty()) {
-            assertThat(answer).containsPattern("HTTP/1.1 (400|413|431|501)");
+            assertThat(answer).containsPattern("HTTP/1.1 (400|413|431|501|505)");
         }
         if (!rest.contains("\r\n\r\n1") && !rest.contains("\r\n\r\n0x") && !rest.contains("-1")) {
             assertThat(server.heads).isEmpty();
@@ -95,8 +95,6 @@ class SmugglingTest {
                 "GET / HTTP/2.0\r\n" + "Host: api.example.org\r\n\r\n",
                 "GET / HTTP/1.2\r\n" + "Host: api.example.org\r\n\r\n",
                 "GET / HTTP/1.1\r\n\r\n",
-                "GET / http/1.1\r\n" + "Host: api.example.org\r\n\r\n",
-                "GET  / HTTP/1.1\r\n" + "Host: api.example.org\r\n\r\n",
                 "GET / HTTP/1.1 \r\n" + "Host: api.example.org\r\n\r\n",
                 "G(T / HTTP/1.1\r\n" + "Host: api.example.org\r\n\r\n",
                 "TRACE / HTTP/1.1\r\n" + "Host: api.example.org\r\n\r\n",
@@ -130,6 +128,12 @@ class SmugglingTest {
     }
 
     @Test
+    void whatIsReadWithIndulgenceIsWrittenAnew() throws Exception {
+        front.raw("GET  /a http/1.1\r\n" + HOST + "Connection:close\r\n\r\n");
+        assertThat(server.heads).singleElement().asString().startsWith("GET /a HTTP/1.1\r\n");
+    }
+
+    @Test
     void whatFollowsARequestIsTheNextOneAndNoPartOfTheFirst() throws Exception {
         String two =
                 "POST /1 HTTP/1.1\r\n"
@@ -157,11 +161,10 @@ class SmugglingTest {
             })
     void refusesAnswersWithTwoMeanings(String answer) throws Exception {
         RawServer odd =
-                fixture.server(
-                        (head, in, out) -> {
-                            out.write(answer.getBytes(StandardCharsets.ISO_8859_1));
-                            return false;
-                        });
+                fixture.server((head, in, out) -> {
+                    out.write(answer.getBytes(StandardCharsets.ISO_8859_1));
+                    return false;
+                });
         assertThat(front.get("/")).startsWith("HTTP/1.1 502");
         assertThat(odd.heads).hasSize(1);
     }
