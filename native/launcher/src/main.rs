@@ -149,7 +149,9 @@ impl Options {
         gateway.uid = self.gateway.uid.unwrap_or(gateway.uid);
         gateway.files = self.gateway.files.clone();
         let uids = self.allowed.iter().flat_map(|uid| ["--allow-control-uid".to_string(), uid.to_string()]);
-        gateway.args = uids.chain(self.gateway.args.iter().cloned()).collect();
+        // With a group the socket's mode decides, as on the launcher's own.
+        let by_group = self.group.map(|_| "--control-by-group".to_string());
+        gateway.args = uids.chain(by_group).chain(self.gateway.args.iter().cloned()).collect();
         Some(gateway)
     }
 

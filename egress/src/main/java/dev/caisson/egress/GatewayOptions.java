@@ -17,7 +17,9 @@ import org.jspecify.annotations.Nullable;
  * @param resolvers name servers; empty: what the host uses
  * @param ranges of synthetic addresses
  * @param upstreamProxy file of mode 0600 with the address of an HTTP proxy; null: none
+ * @param authorities PEM files of certificate authorities that are trusted besides the host's
  * @param controlUids who may speak on control.sock, besides root
+ * @param controlByGroup whoever the mode of control.sock lets connect may speak, too
  * @param exitWithStdin the end of standard input is the end of the gateway
  */
 record GatewayOptions(
@@ -26,19 +28,22 @@ record GatewayOptions(
         List<InetSocketAddress> resolvers,
         SyntheticRanges ranges,
         @Nullable Path upstreamProxy,
+        List<Path> authorities,
         Set<Integer> controlUids,
+        boolean controlByGroup,
         boolean exitWithStdin) {
     static final String USAGE =
             """
             usage: dev.caisson.egress.Main --folder DIR [--control-gid N] [--resolver ADDRESS[:PORT]]...
-              [--synthetic4 CIDR] [--synthetic6 CIDR] [--upstream-proxy FILE] [--allow-control-uid N]...
-              [--exit-with-stdin]
+              [--synthetic4 CIDR] [--synthetic6 CIDR] [--upstream-proxy FILE] [--trust PEM-FILE]...
+              [--allow-control-uid N]... [--control-by-group] [--exit-with-stdin]
             """;
     private static final int DNS_PORT = 53;
 
     /** Copies the collections. */
     GatewayOptions {
         resolvers = List.copyOf(resolvers);
+        authorities = List.copyOf(authorities);
         controlUids = Set.copyOf(controlUids);
     }
 
@@ -69,6 +74,8 @@ record GatewayOptions(
         private AddressRange four = SyntheticRanges.DEFAULT.four();
         private AddressRange six = SyntheticRanges.DEFAULT.six();
         private @Nullable Path proxy;
+        private final List<Path> authorities = new ArrayList<>();
+        private boolean byGroup;
         private final Set<Integer> uids = new HashSet<>();
         private boolean stdin;
 
@@ -89,6 +96,8 @@ record GatewayOptions(
                 case "--synthetic4" -> four = AddressRange.parse(value(name));
                 case "--synthetic6" -> six = AddressRange.parse(value(name));
                 case "--upstream-proxy" -> proxy = Path.of(value(name));
+                case "--trust" -> authorities.add(Path.of(value(name)));
+                case "--control-by-group" -> byGroup = true;
                 case "--allow-control-uid" -> uids.add(number(name));
                 case "--exit-with-stdin" -> stdin = true;
                 default -> throw new IllegalArgumentException("There is no option " + name + ".");
@@ -100,7 +109,15 @@ record GatewayOptions(
                 throw new IllegalArgumentException("--folder is missing.");
             }
             return new GatewayOptions(
-                    folder, gid, resolvers, new SyntheticRanges(four, six), proxy, uids, stdin);
+                    folder,
+                    gid,
+                    resolvers,
+                    new SyntheticRanges(four, six),
+                    proxy,
+                    authorities,
+                    uids,
+                    byGroup,
+                    stdin);
         }
 
         private String value(String name) {

@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import org.slf4j.Logger;
@@ -45,7 +46,12 @@ public final class Main {
                         ? Optional.empty()
                         : Optional.of(UpstreamProxy.read(options.upstreamProxy()));
         Outside outside = new Outside(resolver(options.resolvers()), proxy);
-        Gateway gateway = new Gateway(options, doors(options), outside, Parts.blind());
+        Gateway gateway = 
+                new Gateway(
+                        options,
+                        doors(options),
+                        outside,
+                        SeeingParts.of(options.authorities(), List.of()));
         Runtime.getRuntime().addShutdownHook(new Thread(() -> end(gateway), "egress-end"));
         System.out.println("ready");
         System.out.flush();
@@ -70,13 +76,18 @@ public final class Main {
         Set<Integer> clients = new HashSet<>(options.controlUids());
         Path folder = Files.createDirectories(options.folder());
         Path probe = Files.createTempFile(folder, ".uid", "");
+        int own;
         try {
-            clients.remove(Files.getAttribute(probe, "unix:uid"));
+            own = (int) Files.getAttribute(probe, "unix:uid");
         } finally {
             Files.delete(probe);
         }
+        clients.remove(own);
         clients.add(ROOT);
-        return new Gateway.Doors(new KernelPeers(Set.of(ROOT)), new KernelPeers(clients));
+        OptionalInt anyoneBut =
+                options.controlByGroup() ? OptionalInt.of(own) : OptionalInt.empty();
+        return new Gateway.Doors(
+                new KernelPeers(Set.of(ROOT)), new KernelPeers(clients, anyoneBut));
     }
 
     private static void end(Gateway gateway) {

@@ -16,16 +16,4 @@ record Parts(
         Intercept intercept,
         Function<String, Authority> authorities,
         BrokerFactory brokers,
-        Function<Authority, Trust> trust) {
-    /** Of a gateway that looks into nothing: what needs that is refused. */
-    static Parts blind() {
-        return new Parts(
-                (session, inside, to, scheme) -> {
-                    throw new UnreachableException(
-                            new java.io.IOException("This gateway does not terminate connections"));
-                },
-                sandbox -> new NoAuthority(),
-                (session, secrets) -> new NoBroker(),
-                authority -> Trust.getDefaultInstance());
-    }
-}
+        Function<Authority, Trust> trust) {}

@@ -163,6 +163,9 @@ final class Sandbox implements Session, DnsAnswers.Names {
         }
         Trust now;
         synchronized (this) {
+            if (authority instanceof SandboxAuthority ours) {
+                ours.renew();
+            }
             boolean known = authority != null && authority.pem().equals(trustedPem);
             now = known ? null : trust();
         }

@@ -52,8 +52,8 @@ final class FakeIntercept {
         }
 
         @Override
-        public void apply(Destination.Named to, Outgoing request) {
-            // nothing
+        public Use apply(Destination.Named to, Outgoing request) {
+            return Use.NONE;
         }
 
         @Override

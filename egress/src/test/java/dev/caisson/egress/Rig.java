@@ -26,7 +26,7 @@ final class Rig implements AutoCloseable {
     final Map<String, List<String>> zone = new ConcurrentHashMap<>();
     final List<String> resolved = new CopyOnWriteArrayList<>();
     private final List<AutoCloseable> opened = new ArrayList<>();
-    Parts parts = Parts.blind();
+    Parts parts = BlindParts.of();
     Optional<UpstreamProxy> upstream = Optional.empty();
     private @Nullable Gateway gateway;
 

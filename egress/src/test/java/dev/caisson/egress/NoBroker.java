@@ -12,8 +12,8 @@ final class NoBroker implements Broker {
     }
 
     @Override
-    public void apply(Destination.Named to, Outgoing request) {
-        // There is nothing to be put in.
+    public Use apply(Destination.Named to, Outgoing request) {
+        return Use.NONE;
     }
 
     @Override
