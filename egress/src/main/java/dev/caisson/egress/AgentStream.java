@@ -193,20 +193,14 @@ final class AgentStream implements Duplex {
                 if (left <= 0) {
                     return false;
                 }
-                waitFor(left);
+                changed.awaitNanos(left);
             }
             return true;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private void waitFor(long nanos) {
-        try {
-            changed.awaitNanos(nanos);
         } catch (InterruptedException e) {
             // Nobody interrupts these threads; a lost interrupt is better than a lost channel.
             throw new IllegalStateException("The thread of a stream was interrupted", e);
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -232,6 +226,7 @@ final class AgentStream implements Duplex {
         }
     }
 
+    @SuppressWarnings("ReferenceEquality") // this very buffer
     private void release(ByteBuffer chunk) {
         lock.lock();
         try {
@@ -340,7 +335,7 @@ final class AgentStream implements Duplex {
         ResetReason reason;
         lock.lock();
         try {
-            boolean known = announced || inEnded && outEnded && lost == null;
+            boolean known = announced || (inEnded && outEnded && lost == null);
             reason = lost == null ? otherwise : lost;
             lost(reason, true);
             forget();

@@ -21,7 +21,7 @@ final class BufferPool {
 
     /** A pool that hands out half of the memory that the JVM lets direct buffers have. */
     BufferPool() {
-        this((int) Math.clamp(Runtime.getRuntime().maxMemory() / 2 / SIZE, 64, 1 << 16));
+        this(Math.clamp(Runtime.getRuntime().maxMemory() / 2 / SIZE, 64, 1 << 16));
     }
 
     BufferPool(int most) {
