@@ -69,7 +69,7 @@ final class AddressRange {
     byte[] at(int index) {
         byte[] address = first.clone();
         for (int i = 0; i < 4; i++) {
-            address[15 - i] |= (byte) (index >>> (8 * i));
+            address[15 - i] |= (byte) (index >> (8 * i));
         }
         return address;
     }

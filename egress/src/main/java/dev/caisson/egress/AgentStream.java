@@ -187,13 +187,12 @@ final class AgentStream implements Duplex {
     boolean await(long nanos) {
         lock.lock();
         try {
-            long end = System.nanoTime() + nanos;
+            long left = nanos;
             while (chunks.isEmpty() && reading == null && !inEnded && lost == null) {
-                long left = end - System.nanoTime();
                 if (left <= 0) {
                     return false;
                 }
-                changed.awaitNanos(left);
+                left = changed.awaitNanos(left);
             }
             return true;
         } catch (InterruptedException e) {

@@ -48,8 +48,8 @@ final class Channel implements Closeable {
     private final Semaphore serving;
     private final Semaphore asking = new Semaphore(QUERIES);
     private volatile boolean closed;
-    // Of the reader.
-    private int highest;
+    // Of the reader, which nobody else looks at.
+    private volatile int highest;
 
     /** Something to be written that no stream's thread writes. */
     private interface Errand {
@@ -292,7 +292,9 @@ final class Channel implements Closeable {
     @Override
     public void close() {
         closed = true;
-        errands.offer(() -> {});
+        if (!errands.offer(() -> {})) {
+            LOG.debug("the errands are awake already");
+        }
         try {
             socket.close();
         } catch (IOException e) {
