@@ -32,6 +32,13 @@ final class InterceptFixture implements AutoCloseable {
         return server;
     }
 
+    RawServer plainServer(RawServer.Handler handler) throws IOException {
+        RawServer server = new RawServer(javax.net.ServerSocketFactory.getDefault(), handler);
+        session.port = server.port();
+        opened.add(server);
+        return server;
+    }
+
     Front front(RequestGate... gates) throws IOException {
         return front(Scheme.HTTPS, false, gates);
     }
