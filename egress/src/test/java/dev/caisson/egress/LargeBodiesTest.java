@@ -10,6 +10,7 @@ import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
 
 /** Bodies far larger than anything that is kept; the heap of the tests is 512 MiB. */
+@SuppressWarnings("StringConcatToTextBlock") // Lines of HTTP end with two characters.
 class LargeBodiesTest {
     private static final long SIZE = 256L << 20;
 
