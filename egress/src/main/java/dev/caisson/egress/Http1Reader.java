@@ -162,7 +162,8 @@ final class Http1Reader {
                 return true;
             }
             byte first = buffer.get(buffer.position());
-            if (first != '\r' && first != '\n' || !requests || ++skipped > 8) {
+            boolean lineEnd = first == '\r' || first == '\n';
+            if (!lineEnd || !requests || ++skipped > 8) {
                 begun = true;
                 return false;
             }

@@ -97,7 +97,7 @@ final class Http2Inside implements ServerSessionListener {
                 }
                 refuse(Refusal.denied(e.verdict()));
             } catch (BadHttpException e) {
-                refuse(Refusal.failed(e.status(), e.getMessage()));
+                refuse(Refusal.failed(e.status(), e.why()));
             }
             return false;
         }

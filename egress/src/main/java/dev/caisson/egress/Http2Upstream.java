@@ -80,7 +80,7 @@ final class Http2Upstream implements Upstream, Session.Listener {
     @Override
     public void close() {
         leaving = true;
-        session.thenAccept(s -> s.close(ErrorCode.NO_ERROR.code, "", Callback.NOOP));
+        var _ = session.thenAccept(s -> s.close(ErrorCode.NO_ERROR.code, "", Callback.NOOP));
     }
 
     @Override

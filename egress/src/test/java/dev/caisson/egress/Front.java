@@ -17,7 +17,7 @@ import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 
 /** Lets programs of tests reach an intercept over TCP, directly or by CONNECT. */
-final class Front implements AutoCloseable {
+final class Front implements java.io.Closeable {
     static final Destination.Named TO = new Destination.Named(HostName.of("api.example.org"), 443);
     static final Destination.Named TO_PLAIN =
             new Destination.Named(HostName.of("api.example.org"), 80);

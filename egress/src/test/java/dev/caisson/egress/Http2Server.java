@@ -52,8 +52,12 @@ final class Http2Server implements AutoCloseable {
     }
 
     @Override
-    public void close() throws Exception {
-        server.stop();
+    public void close() {
+        try {
+            server.stop();
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     /** The trailers of an answer, as a peer inside sees them. */

@@ -15,7 +15,7 @@ import javax.net.ServerSocketFactory;
 import javax.net.ssl.SSLContext;
 
 /** A server of bytes: what it is told to answer, it answers; what arrives, it keeps. */
-final class RawServer implements AutoCloseable {
+final class RawServer implements java.io.Closeable {
     final List<String> heads = new CopyOnWriteArrayList<>();
     final AtomicInteger connections = new AtomicInteger();
     private final ServerSocket socket;
