@@ -80,7 +80,9 @@ final class Http2Upstream implements Upstream, Session.Listener {
     @Override
     public void close() {
         leaving = true;
-        var _ = session.thenAccept(s -> s.close(ErrorCode.NO_ERROR.code, "", Callback.NOOP));
+        if (session.isDone() && !session.isCompletedExceptionally()) {
+            session.join().close(ErrorCode.NO_ERROR.code, "", Callback.NOOP);
+        }
     }
 
     @Override
