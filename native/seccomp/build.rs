@@ -19,6 +19,7 @@ fn main() {
     write_filter(&mut text, "USER_INET6", &policy::user(arch, true));
     write_filter(&mut text, "AGENT", &policy::agent(arch));
     write_filter(&mut text, "LAUNCHER", &policy::launcher(arch));
+    write_filter(&mut text, "OUTLET", &policy::outlet(arch));
     let folder = std::env::var("OUT_DIR").expect("cargo names the output folder");
     std::fs::write(format!("{folder}/filters.rs"), text).expect("the output folder can be written");
 }

@@ -2,6 +2,7 @@
 
 use crate::boot::{self, Sandbox};
 use crate::connection::Connection;
+use crate::egress::Egress;
 use crate::error::{Context, Fatal};
 use crate::exec::Exec;
 use crate::life::Leftover;
@@ -10,7 +11,7 @@ use crate::poll::{Poll, Ready, Source};
 use crate::sudo::Sudo;
 use crate::sys;
 use crate::transfers::Transfers;
-use caisson_wire::agent::{AgentNotice, Attach};
+use caisson_wire::agent::{AgentNotice, Attach, EgressKind};
 use prost::Message;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -44,6 +45,8 @@ pub struct Agent {
     pub(crate) last_epoch: u64,
     pub(crate) transfers: Transfers,
     pub(crate) sudo: Sudo,
+    /// The way out, where the policy opens one.
+    pub(crate) egress: Option<Egress>,
     pub(crate) leftovers: Vec<Leftover>,
     pub(crate) oom_checks: Vec<Instant>,
     pub(crate) oom_kills_seen: u64,
@@ -95,6 +98,7 @@ impl Parts {
             last_epoch: 0,
             transfers: Transfers::default(),
             sudo: self.sudo,
+            egress: None,
             leftovers: Vec::new(),
             oom_checks: Vec::new(),
             oom_kills_seen: 0,
@@ -164,6 +168,9 @@ impl Agent {
                 }
             }
             Source::Transfer(number) => self.transfer_ready(number, ready),
+            Source::EgressListener(_) | Source::EgressDns(_) | Source::EgressChannel | Source::EgressStream(_) => {
+                self.egress_event(source, ready);
+            }
             Source::Door => self.on_door(),
             Source::Doorman => self.on_doorman(),
             Source::SudoStatus(number) => self.read_sudo_status(number),
@@ -195,8 +202,13 @@ impl Agent {
                 Ok(packet) => {
                     // The launcher is trusted; a packet that makes no sense is of a newer one.
                     let attach = Attach::decode(&*packet.bytes).unwrap_or_default();
-                    if let Some(socket) = packet.fds.into_iter().next() {
-                        self.attach(socket, attach.min_epoch);
+                    match attach.egress() {
+                        EgressKind::EgressNone => {
+                            if let Some(socket) = packet.fds.into_iter().next() {
+                                self.attach(socket, attach.min_epoch);
+                            }
+                        }
+                        kind => self.take_egress(kind, packet.fds),
                     }
                 }
                 Err(Errno::AGAIN) => return Ok(true),
@@ -204,6 +216,11 @@ impl Agent {
                 Err(_) => return Ok(false),
             }
         }
+    }
+
+    /// Tells the launcher.
+    pub(crate) fn notify(&self, notice: &AgentNotice) {
+        tell(&self.life, notice);
     }
 
     /// Moves bytes for everybody once. True when there is more to do at once.
@@ -220,6 +237,7 @@ impl Agent {
         }
         self.finish_drained();
         more |= self.step_transfers();
+        more |= self.step_egress();
         more |= self.send();
         self.forget_done();
         self.remove_leftovers();

@@ -47,6 +47,11 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// For people.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// A refusal that comes from the agent itself.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), errno: 0 }

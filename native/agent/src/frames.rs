@@ -39,6 +39,11 @@ impl Frame {
         Self::sealed(stream, 0, 11, &inner, buffer, start)
     }
 
+    /// Data of a stream of the egress channel around `buffer[start..]`; `start` must be at least `HEADROOM`.
+    pub fn egress_data(stream: u32, buffer: Vec<u8>, start: usize) -> Self {
+        Self::sealed(stream.into(), 0, 4, &Header::default(), buffer, start)
+    }
+
     fn sealed(stream: u64, seq: u64, body_field: u64, inner: &Header, mut buffer: Vec<u8>, start: usize) -> Self {
         let payload = buffer.len() - start;
         let mut outer = Header::default();

@@ -2,6 +2,7 @@
 
 use crate::agent::Agent;
 use crate::connection::Broken;
+use crate::egress_trust;
 use crate::error::Refusal;
 use crate::exec::{Exec, Phase};
 use crate::group::Group;
@@ -28,6 +29,9 @@ impl Agent {
     pub(crate) fn start_exec(&mut self, stream: u64, mut start: ExecStart) -> Result<(), Refusal> {
         if !start.user.is_empty() {
             User::named(&start.user)?.take(&mut start);
+        }
+        if let Some(egress) = &self.egress {
+            egress_trust::add_env(&mut start.env, &egress.env);
         }
         check(&start)?;
         self.refuse_root(start.uid)?;

@@ -37,6 +37,14 @@ pub enum Source {
     SudoStatus(u64),
     /// Signals for it.
     SudoSignals(u64),
+    /// A listener of the way out.
+    EgressListener(u64),
+    /// A DNS socket of it.
+    EgressDns(u64),
+    /// The channel to the gateway.
+    EgressChannel,
+    /// A connection that goes out, by its number.
+    EgressStream(u64),
 }
 
 const KIND_SHIFT: u32 = 56;
@@ -59,6 +67,10 @@ impl Source {
             Self::Doorman => (11, 0),
             Self::SudoStatus(id) => (12, id),
             Self::SudoSignals(id) => (13, id),
+            Self::EgressListener(id) => (14, id),
+            Self::EgressDns(id) => (15, id),
+            Self::EgressChannel => (16, 0),
+            Self::EgressStream(id) => (17, id),
         };
         kind << KIND_SHIFT | id & ID_MASK
     }
@@ -80,6 +92,10 @@ impl Source {
             11 => Self::Doorman,
             12 => Self::SudoStatus(id),
             13 => Self::SudoSignals(id),
+            14 => Self::EgressListener(id),
+            15 => Self::EgressDns(id),
+            16 => Self::EgressChannel,
+            17 => Self::EgressStream(id),
             _ => return None,
         })
     }
@@ -114,7 +130,7 @@ impl Poll {
         use epoll::EventFlags as F;
         let flags = match source {
             Source::Stdin(_) => F::OUT | F::ET,
-            Source::Transfer(_) => F::IN | F::OUT | F::RDHUP | F::ET,
+            Source::Transfer(_) | Source::EgressStream(_) => F::IN | F::OUT | F::RDHUP | F::ET,
             _ => F::IN | F::RDHUP | F::ET,
         };
         epoll::add(&self.epoll, fd, epoll::EventData::new_u64(source.token()), flags)

@@ -8,6 +8,7 @@ use rustix::net::{
 };
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Most descriptors in one packet.
 pub const MAX_PACKET_FDS: usize = 32;
@@ -80,6 +81,163 @@ pub fn peer_lives(socket: impl AsFd) -> bool {
 
 fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+/// Where a datagram came from, and which address it was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Who sent it.
+    pub peer: SocketAddr,
+    /// The address that was asked: the answer comes from there.
+    pub local: IpAddr,
+}
+
+const MAX_NAME: usize = size_of::<libc::sockaddr_in6>();
+/// Room for one control message with an address and an interface.
+const CONTROL: usize = 64;
+
+/// Lets a UDP socket tell for which address each datagram was.
+pub fn tell_destinations(socket: impl AsFd) -> Result<(), Errno> {
+    let on: libc::c_int = 1;
+    let (level, option) = match rustix::net::sockopt::socket_domain(&socket)? {
+        rustix::net::AddressFamily::INET6 => (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
+        _ => (libc::IPPROTO_IP, libc::IP_PKTINFO),
+    };
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the option's value is an int, which lives until the call returns.
+    let set = unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), level, option, (&raw const on).cast(), length) };
+    if set < 0 { Err(last_errno()) } else { Ok(()) }
+}
+
+#[repr(align(8))]
+struct Control([u8; CONTROL]);
+
+/// Receives one datagram of at most `max` bytes; a longer one is `MSGSIZE`.
+pub fn receive_datagram(socket: impl AsFd, max: usize) -> Result<(Vec<u8>, Datagram), Errno> {
+    let mut bytes = vec![0u8; max];
+    let mut name = [0u8; MAX_NAME];
+    let mut control = Control([0; CONTROL]);
+    let mut slice = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: max };
+    // SAFETY: an all-zero msghdr is valid.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_name = name.as_mut_ptr().cast();
+    header.msg_namelen = MAX_NAME as libc::socklen_t;
+    header.msg_iov = &raw mut slice;
+    header.msg_iovlen = 1;
+    header.msg_control = control.0.as_mut_ptr().cast();
+    header.msg_controllen = CONTROL;
+    // SAFETY: every pointer is to a local of the length told, which outlives the call.
+    let got = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut header, libc::MSG_DONTWAIT) };
+    if got < 0 {
+        return Err(last_errno());
+    }
+    if header.msg_flags & libc::MSG_TRUNC != 0 {
+        return Err(Errno::MSGSIZE);
+    }
+    bytes.truncate(got as usize);
+    let peer = socket_address(&name).ok_or(Errno::AFNOSUPPORT)?;
+    // SAFETY: the kernel filled header and control buffer.
+    let local = unsafe { destination(&header) }.ok_or(Errno::NOMSG)?;
+    Ok((bytes, Datagram { peer, local }))
+}
+
+/// # Safety
+/// The header and its control buffer are as the kernel filled them.
+unsafe fn destination(header: &libc::msghdr) -> Option<IpAddr> {
+    // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR stay within the control buffer; the data of these types is as long as read here.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(header);
+        while let Some(found) = message.as_ref() {
+            match (found.cmsg_level, found.cmsg_type) {
+                (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                    let info: libc::in_pktinfo = libc::CMSG_DATA(message).cast::<libc::in_pktinfo>().read_unaligned();
+                    return Some(Ipv4Addr::from(info.ipi_addr.s_addr.to_ne_bytes()).into());
+                }
+                (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                    let info = libc::CMSG_DATA(message).cast::<libc::in6_pktinfo>().read_unaligned();
+                    return Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into());
+                }
+                _ => message = libc::CMSG_NXTHDR(header, message),
+            }
+        }
+    }
+    None
+}
+
+fn socket_address(name: &[u8; MAX_NAME]) -> Option<SocketAddr> {
+    let (family, rest) = name.split_first_chunk::<2>()?;
+    let (port, rest) = rest.split_first_chunk::<2>()?;
+    let port = u16::from_be_bytes(*port);
+    match i32::from(u16::from_ne_bytes(*family)) {
+        libc::AF_INET => Some((Ipv4Addr::from(*rest.first_chunk::<4>()?), port).into()),
+        libc::AF_INET6 => Some((Ipv6Addr::from(*rest.get(4..)?.first_chunk::<16>()?), port).into()),
+        _ => None,
+    }
+}
+
+/// Sends an answer to a datagram, from the address that was asked.
+pub fn send_datagram(socket: impl AsFd, bytes: &[u8], to: &Datagram) -> Result<(), Errno> {
+    let (name, length) = raw_address(to.peer);
+    let mut control = Control([0; CONTROL]);
+    let mut slice = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    // SAFETY: an all-zero msghdr is valid.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_name = name.as_ptr().cast_mut().cast();
+    header.msg_namelen = length;
+    header.msg_iov = &raw mut slice;
+    header.msg_iovlen = 1;
+    header.msg_control = control.0.as_mut_ptr().cast();
+    header.msg_controllen = CONTROL;
+    // SAFETY: the control buffer has room for one header and the longer of the two structures, which is written within it;
+    // every pointer is to a local that outlives the call.
+    let sent = unsafe {
+        let message = libc::CMSG_FIRSTHDR(&raw const header);
+        header.msg_controllen = match to.local {
+            IpAddr::V4(address) => {
+                let mut info: libc::in_pktinfo = std::mem::zeroed();
+                info.ipi_spec_dst.s_addr = u32::from_ne_bytes(address.octets());
+                fill(message, libc::IPPROTO_IP, libc::IP_PKTINFO, info)
+            }
+            IpAddr::V6(address) => {
+                let mut info: libc::in6_pktinfo = std::mem::zeroed();
+                info.ipi6_addr.s6_addr = address.octets();
+                fill(message, libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info)
+            }
+        };
+        libc::sendmsg(socket.as_fd().as_raw_fd(), &raw const header, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+    };
+    if sent < 0 { Err(last_errno()) } else { Ok(()) }
+}
+
+/// Writes one control message; how much of the buffer it takes.
+///
+/// # Safety
+/// `message` is the first header of a buffer that has room for `info`.
+unsafe fn fill<T>(message: *mut libc::cmsghdr, level: i32, kind: i32, info: T) -> usize {
+    let size = size_of::<T>() as u32;
+    // SAFETY: as promised by the caller.
+    unsafe {
+        (*message).cmsg_level = level;
+        (*message).cmsg_type = kind;
+        (*message).cmsg_len = libc::CMSG_LEN(size) as usize;
+        libc::CMSG_DATA(message).cast::<T>().write_unaligned(info);
+        libc::CMSG_SPACE(size) as usize
+    }
+}
+
+fn raw_address(address: SocketAddr) -> ([u8; MAX_NAME], libc::socklen_t) {
+    let mut name = [0u8; MAX_NAME];
+    let (family, length) = match address {
+        SocketAddr::V4(_) => (libc::AF_INET, size_of::<libc::sockaddr_in>()),
+        SocketAddr::V6(_) => (libc::AF_INET6, size_of::<libc::sockaddr_in6>()),
+    };
+    name[..2].copy_from_slice(&(family as u16).to_ne_bytes());
+    name[2..4].copy_from_slice(&address.port().to_be_bytes());
+    match address.ip() {
+        IpAddr::V4(ip) => name[4..8].copy_from_slice(&ip.octets()),
+        IpAddr::V6(ip) => name[8..24].copy_from_slice(&ip.octets()),
+    }
+    (name, length as libc::socklen_t)
 }
 
 /// Reads at most `most` bytes behind what `buffer` holds, without growing it.

@@ -31,6 +31,7 @@ impl Server {
         let uid = self.uid_of(asker.conn);
         self.check_snapshot(uid, &create, shape)?;
         self.check_volumes(uid, &create)?;
+        self.check_egress(&create)?;
         self.hints.retain(|h| h.id != id);
         self.quiet_at = Instant::now() + START_TAKES;
         match self.sandboxes.get(&id) {

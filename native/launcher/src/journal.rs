@@ -109,6 +109,9 @@ impl Journal {
     }
 }
 
+/// The egress gateway's folder beside a socket.
+pub const EGRESS: &str = "egress";
+
 fn open_journal(folder: &Path) -> Result<File> {
     let path = folder.join("journal");
     File::options().append(true).create(true).open(&path).doing(|| format!("open {}", path.display()))
@@ -143,6 +146,8 @@ fn remove_socket(folder: &Path) {
     if parent == run || parent.and_then(Path::parent) == run {
         let _ = std::fs::remove_file(socket);
         if let Some(parent) = parent.filter(|p| Some(*p) != run) {
+            // The egress gateway's, which ended with its launcher.
+            let _ = std::fs::remove_dir_all(parent.join(EGRESS));
             let _ = std::fs::remove_dir(parent);
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::cgroup::TOP;
 use crate::disk;
+use crate::egress::Way;
 use crate::error::{Error, Result};
 use crate::janitor::Leftover;
 use crate::request;
@@ -187,7 +188,7 @@ impl Server {
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
             _ => {
                 // It joined and is done, or it died.
-                let joined = matches!(sandbox.state, State::Running | State::Ending);
+                let joined = matches!(sandbox.state, State::Running | State::Ending) || sandbox.made.is_some();
                 self.forget(token);
                 if let Some(sandbox) = self.sandboxes.get_mut(id) {
                     sandbox.user = None;
@@ -230,15 +231,18 @@ impl Server {
                 if matches!(sandbox.state, State::Ending) {
                     sandbox.process = Some(pidfd);
                     sandbox.kill();
-                } else if let Err(error) = sandbox.cloned(&self.parts.cgroups, pid, pidfd).and(watched) {
-                    self.fail_creation(id, &error);
+                } else {
+                    let cloned = sandbox.cloned(&self.parts.cgroups, pid, pidfd).and(watched);
+                    if let Err(error) = cloned.and_then(|_| self.lay_egress(id)) {
+                        self.fail_creation(id, &error);
+                    }
                 }
             }
             Ok(Report::Rooted { tmpfs }) => self.rooted(id, tmpfs),
             Ok(Report::Failed { step, error }) => self.child_failed(id, &step, &error),
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
             _ => {
-                let creating = matches!(sandbox.state, State::Creating(_) | State::Parked);
+                let creating = matches!(sandbox.state, State::Creating(_) | State::Parked) && sandbox.made.is_none();
                 self.forget(token);
                 if let Some(sandbox) = self.sandboxes.get_mut(id) {
                     sandbox.end_root();
@@ -258,15 +262,27 @@ impl Server {
         let State::Creating(asker) = sandbox.state else { return };
         match sandbox.rooted(tmpfs) {
             Ok(created) => {
-                let waiting = std::mem::take(&mut sandbox.waiting);
-                for Waiting { socket, min_epoch, .. } in waiting {
-                    // A connection that cannot be handed over closes, which its client sees.
-                    let _ = sandbox.attach(&socket, min_epoch);
-                }
-                self.answer(asker, reply::Body::Created(created));
+                sandbox.made = Some((asker, created));
+                self.complete(id);
             }
             Err(error) => self.fail_creation(id, &error),
         }
+    }
+
+    /// Answers a creation when all of it is there, and lets clients in.
+    pub(crate) fn complete(&mut self, id: &str) {
+        let Some(sandbox) = self.sandboxes.get_mut(id).filter(|s| s.way != Way::Laying) else { return };
+        if !matches!(sandbox.state, State::Creating(_)) {
+            return;
+        }
+        let Some((asker, created)) = sandbox.made.take() else { return };
+        sandbox.state = State::Running;
+        let waiting = std::mem::take(&mut sandbox.waiting);
+        for Waiting { socket, min_epoch, .. } in waiting {
+            // A connection that cannot be handed over closes, which its client sees.
+            let _ = sandbox.attach(&socket, min_epoch);
+        }
+        self.answer(asker, reply::Body::Created(created));
     }
 
     pub(crate) fn life_event(&mut self, token: u64, id: &str) {
@@ -280,6 +296,7 @@ impl Server {
                     if !notice.fault.is_empty() {
                         sandbox.detail = notice.fault.chars().filter(|c| !c.is_control()).take(300).collect();
                     }
+                    self.note_egress(id, &notice);
                 }
             }
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
@@ -474,7 +491,10 @@ impl Server {
         let parking = (!self.hints.is_empty() && self.parked() < MAX_PARKED).then_some(self.quiet_at);
         let poll = poll.or_else(|| self.upgrading.map(|_| Instant::now() + Duration::from_millis(2)));
         let groups = self.parts.groups.next_sweep();
-        [self.deadlines.next(), poll, parking, groups, self.idle_end()].into_iter().flatten().min()
+        [self.deadlines.next(), poll, parking, groups, self.idle_end(), self.parts.outlet.next_due()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     pub(crate) fn expire(&mut self) {
@@ -483,6 +503,7 @@ impl Server {
             self.park_hinted(now);
         }
         self.sweep_groups(now);
+        self.expire_egress(now);
         for id in self.deadlines.due(now) {
             let over = self.sandboxes.get(&id).and_then(Sandbox::max_life).is_some_and(|at| at <= now);
             let (reason, detail) = if over {

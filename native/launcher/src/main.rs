@@ -9,8 +9,10 @@ mod conn;
 mod create;
 mod deadlines;
 mod disk;
+mod egress;
 mod error;
 mod freeze;
+mod gateway;
 mod group;
 mod hierarchy;
 mod host;
@@ -18,7 +20,9 @@ mod ids;
 mod janitor;
 mod journal;
 mod life;
+mod netlink;
 mod observe;
+mod outlet;
 mod project;
 mod request;
 mod sandbox;
@@ -26,6 +30,7 @@ mod save;
 mod seat;
 mod server;
 mod setup;
+mod steer;
 mod store;
 mod sys;
 mod tree;
@@ -42,7 +47,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-const USAGE: &str = "usage: caisson-launcher --socket PATH --agent PATH [--state DIR] [--run DIR] [--exit-with-stdin] [--allow-uid N]… [--socket-group GID] [--exit-when-idle SECONDS]";
+const USAGE: &str = "usage: caisson-launcher --socket PATH --agent PATH [--state DIR] [--run DIR] [--exit-with-stdin] [--allow-uid N]… [--socket-group GID] [--exit-when-idle SECONDS] [--gateway-java HOME --gateway-jars DIR [--gateway-folder DIR] [--gateway-uid N] [--gateway-file NAME=PATH]… [--gateway-arg ARG]…]";
 /// The disk that most sandboxes ask for; a few of them are kept ready.
 const USUAL_DISK: disk::Shape = disk::Shape { bytes: 1 << 30, inodes: 131_072 };
 /// Exit status when the host cannot do what is needed; the reason is one line of JSON on stderr.
@@ -57,6 +62,7 @@ struct Options {
     allowed: Vec<u32>,
     group: Option<u32>,
     exit_when_idle: Option<Duration>,
+    gateway: GatewayOptions,
     /// The state of the launcher before, which executed this program.
     resume: Option<i32>,
 }
@@ -72,6 +78,7 @@ fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Option
         allowed: vec![0],
         group: None,
         exit_when_idle: None,
+        gateway: GatewayOptions::default(),
         resume: None,
     };
     while let Some(arg) = args.next() {
@@ -94,6 +101,18 @@ fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Option
                 let seconds = value()?.parse().map_err(|_| "--exit-when-idle takes whole seconds".to_string())?;
                 options.exit_when_idle = Some(Duration::from_secs(seconds));
             }
+            "--gateway-java" => options.gateway.java = Some(value()?.into()),
+            "--gateway-jars" => options.gateway.jars = Some(value()?.into()),
+            "--gateway-folder" => options.gateway.folder = Some(value()?.into()),
+            "--gateway-arg" => options.gateway.args.push(value()?),
+            "--gateway-file" => {
+                let (name, path) = gateway::file(&value()?)?;
+                options.gateway.files.push((name, path));
+            }
+            "--gateway-uid" => {
+                let uid = value()?.parse().map_err(|_| "--gateway-uid takes a number".to_string())?;
+                options.gateway.uid = Some(uid);
+            }
             "--resume" => {
                 options.resume = Some(value()?.parse().map_err(|_| "--resume takes a number".to_string())?);
             }
@@ -108,6 +127,44 @@ fn options(mut args: impl Iterator<Item = String>) -> std::result::Result<Option
         }
     }
     Ok(options)
+}
+
+/// Of the egress gateway; without a Java runtime and jars there is none.
+#[derive(Default)]
+struct GatewayOptions {
+    java: Option<PathBuf>,
+    jars: Option<PathBuf>,
+    folder: Option<PathBuf>,
+    uid: Option<u32>,
+    files: Vec<(String, PathBuf)>,
+    args: Vec<String>,
+}
+
+impl Options {
+    fn gateway(&self) -> Option<gateway::Gateway> {
+        let (java, jars) = (self.gateway.java.clone()?, self.gateway.jars.clone()?);
+        let beside = || self.socket.with_file_name(journal::EGRESS);
+        let mut gateway = gateway::Gateway::new(java, jars, self.gateway.folder.clone().unwrap_or_else(beside));
+        gateway.group = self.group;
+        gateway.uid = self.gateway.uid.unwrap_or(gateway.uid);
+        gateway.files = self.gateway.files.clone();
+        let uids = self.allowed.iter().flat_map(|uid| ["--allow-control-uid".to_string(), uid.to_string()]);
+        // With a group the socket's mode decides, as on the launcher's own.
+        let by_group = self.group.map(|_| "--control-by-group".to_string());
+        gateway.args = uids.chain(by_group).chain(self.gateway.args.iter().cloned()).collect();
+        Some(gateway)
+    }
+
+    /// Forks what lays the way out, when there is to be one. Before anything that it may not have.
+    fn outlet(&self) -> Result<egress::Outlet> {
+        let Some(gateway) = self.gateway() else { return Ok(egress::Outlet::default()) };
+        let (channel, process) = outlet::fork(gateway)?;
+        Ok(egress::Outlet::new(channel, Some(process), self.control()))
+    }
+
+    fn control(&self) -> String {
+        self.gateway().map_or_else(String::new, |gateway| gateway.control().to_string_lossy().into_owned())
+    }
 }
 
 fn main() -> ExitCode {
@@ -186,6 +243,7 @@ fn begin(options: &Options, signals: OwnedFd) -> Result<server::Parts> {
     cgroups.remove_empty_groups();
     let listener = listen(&options.socket, options.group)?;
     let socket_folder = open_parent(&options.socket)?;
+    let outlet = options.outlet()?;
     host::enter(&template.skeleton, &options.run, &[&options.state, &options.run])?;
     confine::confine()?;
     let ids = ids::Ids::open(&options.run)?;
@@ -208,6 +266,7 @@ fn begin(options: &Options, signals: OwnedFd) -> Result<server::Parts> {
         by_group: options.group.is_some(),
         state: options.state.clone(),
         degraded: template.warnings,
+        outlet,
         snapshots,
         volumes,
         exit_when_idle: options.exit_when_idle,
@@ -229,6 +288,7 @@ fn resume(
     let stock = disk::Stock::resume(&options.state, USUAL_DISK, &mut legacy)?;
     let sandboxes = legacy.sandboxes(|name| stock.living(name))?;
     let old_agent = legacy.heirs.take(legacy.state.agent)?;
+    let outlet = legacy.state.outlet.map(|fd| legacy.heirs.take(fd)).transpose()?;
     let listener = legacy.heirs.take(legacy.state.listener)?;
     let socket_folder = legacy.heirs.take(legacy.state.socket_folder)?;
     // The agent that belongs to this version; sandboxes that live keep theirs.
@@ -258,6 +318,7 @@ fn resume(
         by_group: options.group.is_some(),
         state: options.state.clone(),
         degraded: legacy.state.degraded,
+        outlet: outlet.map_or_else(egress::Outlet::default, |fd| egress::Outlet::new(fd, None, options.control())),
         snapshots,
         volumes,
         exit_when_idle: options.exit_when_idle,

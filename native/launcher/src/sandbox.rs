@@ -2,6 +2,7 @@
 
 use crate::cgroup::{Cgroups, SandboxCgroups};
 use crate::disk::Disk;
+use crate::egress::Way;
 use crate::error::{Doing, Error, Result};
 use crate::freeze::Hold;
 use crate::group::Group;
@@ -133,6 +134,10 @@ pub struct Sandbox {
     pub volumes: Vec<Attached>,
     /// Told when the end begins, to whoever copies its disk.
     pub ending: Arc<AtomicBool>,
+    /// Its way out.
+    pub way: Way,
+    /// It is made, and its creation not answered yet.
+    pub made: Option<(Asker, wire::Created)>,
 }
 
 /// Names of the cgroup views, in the order of the descriptors that the user child sends.
@@ -200,6 +205,8 @@ impl Sandbox {
             tmpfs: Vec::new(),
             volumes: Vec::new(),
             ending: Arc::default(),
+            way: Way::Closed,
+            made: None,
         }
     }
 
@@ -260,7 +267,7 @@ impl Sandbox {
             sandbox: self.id.clone(),
             join_count: joins.len() as u32,
             v1: cgroups.limits_in_v1(),
-            families: SocketFamilies::FamiliesOff.into(),
+            families: families(request.egress).into(),
             memory_bytes: limits.memory_bytes,
             pids: limits.pids,
             root: request.root,
@@ -308,7 +315,6 @@ impl Sandbox {
             return Err(Error::new(wire::ErrorKind::ErrorSetup, "the user child is gone"));
         };
         seat::send_rooted(user).doing(|| "tell the spawner of its root".into())?;
-        self.state = State::Running;
         Ok(wire::Created {
             sandbox: self.id.clone(),
             uid_base: self.uid_base,
@@ -385,6 +391,15 @@ impl Sandbox {
         usage.wall_micros = self.started.elapsed().as_micros() as u64;
         usage.disk_bytes = self.disk.as_ref().and_then(Disk::used).map_or(0, |(bytes, _)| bytes);
         usage
+    }
+}
+
+/// IPv6 is for sandboxes with a way out, on hosts that have it: elsewhere it would be one more door to the kernel.
+fn families(egress: bool) -> SocketFamilies {
+    match egress {
+        false => SocketFamilies::FamiliesOff,
+        true if std::path::Path::new("/proc/net/if_inet6").exists() => SocketFamilies::FamiliesInet6,
+        true => SocketFamilies::FamiliesInet,
     }
 }
 

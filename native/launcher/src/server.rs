@@ -5,6 +5,7 @@ use crate::cgroup::Cgroups;
 use crate::conn::{Conn, Read, Stage};
 use crate::deadlines::Deadlines;
 use crate::disk::Stock;
+use crate::egress::Outlet;
 use crate::error::{Doing, Error, Result};
 use crate::group::Groups;
 use crate::ids::Ids;
@@ -47,6 +48,7 @@ pub(crate) enum Source {
     Root(String),
     Process(String),
     Life(String),
+    Outlet,
 }
 
 /// What `main` prepared.
@@ -85,6 +87,8 @@ pub struct Parts {
     pub program: Program,
     /// The agent's.
     pub agent_program: Program,
+    /// What lays the way out of sandboxes.
+    pub outlet: Outlet,
     /// Saved disks.
     pub snapshots: Store,
     /// Disks that outlive sandboxes.
@@ -166,6 +170,7 @@ impl Server {
                 add(&server.epoll, &mut server.sources, &mut server.next_token, fd, source)?;
             }
         }
+        server.watch_outlet()?;
         Ok(server)
     }
 
@@ -189,7 +194,8 @@ impl Server {
             self.expire();
             self.go_on_with_upgrade();
         }
-        let Parts { cgroups, mut journal, janitor, .. } = self.parts;
+        let Parts { cgroups, mut journal, janitor, outlet, .. } = self.parts;
+        outlet.end();
         for cleared in janitor.finish().into_iter().filter(|c| c.uid_base.is_some()) {
             let _ = journal.gone(&cleared.id);
         }
@@ -244,6 +250,7 @@ impl Server {
             Source::Root(id) => self.root_report(token, &id),
             Source::Process(id) => self.process_ended(token, &id),
             Source::Life(id) => self.life_event(token, &id),
+            Source::Outlet => self.outlet_event(token),
         }
     }
 
@@ -262,6 +269,7 @@ impl Server {
             Source::Root(id) => sandbox(id).and_then(|s| s.root.as_ref()).map(|c| c.socket.as_fd()),
             Source::Process(id) => sandbox(id).and_then(|s| s.process.as_ref()).map(AsFd::as_fd),
             Source::Life(id) => sandbox(id).and_then(|s| s.life.as_ref()).map(AsFd::as_fd),
+            Source::Outlet => self.parts.outlet.channel.as_ref().map(AsFd::as_fd),
         };
         if let Some(fd) = fd {
             let _ = epoll::delete(&self.epoll, fd);
@@ -421,9 +429,7 @@ impl Server {
             Body::ListSnapshots(_) => self.list_disks(asker, uid, self.parts.snapshots.clone()),
             Body::MakeVolume(make) => self.make_volume(asker, uid, &make),
             Body::DropVolume(drop) => self.drop_volume(asker, uid, &drop.volume),
-            Body::StartGateway(_) => {
-                Err(Error::new(wire::ErrorKind::ErrorNotSupported, "this launcher has no egress gateway"))
-            }
+            Body::StartGateway(_) => self.start_gateway(asker),
             Body::ListVolumes(_) => self.list_disks(asker, uid, self.parts.volumes.clone()),
         }
     }
@@ -452,7 +458,7 @@ impl Server {
             conn.stage = Stage::Control;
         }
         let welcome = wire::Welcome {
-            gateway: String::new(),
+            gateway: self.parts.outlet.control.clone(),
             version: caisson_wire::PROTOCOL_VERSION,
             launcher_version: env!("CARGO_PKG_VERSION").into(),
             cgroup_v1: self.parts.cgroups.limits_in_v1(),

@@ -258,7 +258,8 @@ fn read_only(path: &str) -> io::Result<()> {
     sys::attach_mount(tree.as_fd(), &inside(path))
 }
 
-fn loopback_up() -> io::Result<()> {
+/// Brings `lo` of the network namespace of now up.
+pub fn loopback_up() -> io::Result<()> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     // SAFETY: all-zero is a valid ifreq.

@@ -9,6 +9,7 @@
 //! which ends owned sandboxes, and what is being made, saved or cleared comes to its end.
 
 use crate::disk::{Disk, Shape};
+use crate::egress::Way;
 use crate::error::{Doing, Error, Result};
 use crate::project::Folder;
 use crate::sandbox::{Sandbox, State};
@@ -142,6 +143,9 @@ pub struct LauncherState {
     /// Folders of groups, also of those that have no sandbox now. What was set for them is in the state folder.
     #[prost(string, repeated, tag = "18")]
     pub(crate) groups: Vec<String>,
+    /// Channel to the outlet, where there is one.
+    #[prost(int32, optional, tag = "19")]
+    pub(crate) outlet: Option<RawFd>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -292,6 +296,7 @@ impl SandboxState {
         sandbox.max_life = self.max_life.map(to_instant);
         sandbox.hold.frozen = self.frozen;
         sandbox.limits_io = self.limits_io;
+        sandbox.way = if self.request.as_ref().is_some_and(|r| r.egress) { Way::Open } else { Way::Closed };
         sandbox.degraded = self.degraded;
         sandbox.request = self.request;
         sandbox.detail = self.detail;
@@ -450,7 +455,10 @@ impl Server {
     }
 
     fn is_quiet(&self) -> bool {
-        self.sandboxes.values().all(is_simple) && !self.workers.is_busy() && self.clearing.is_empty()
+        self.sandboxes.values().all(is_simple)
+            && !self.workers.is_busy()
+            && self.clearing.is_empty()
+            && !self.parts.outlet.is_busy()
     }
 
     /// What keeps it from being quiet, for people.
@@ -519,6 +527,7 @@ impl Server {
             agent_program: Some(agent_program.to_state()),
             sandboxes: self.sandboxes.values().filter_map(SandboxState::of).collect(),
             groups: self.parts.groups.made(),
+            outlet: self.parts.outlet.channel.as_ref().map(AsRawFd::as_raw_fd),
             ..Default::default()
         };
         self.parts.cgroups.hand_on(&mut state);
@@ -543,6 +552,7 @@ impl LauncherState {
             .chain(self.v1.iter().chain(&self.v2).map(|h| h.root))
             .chain(self.spans.iter().copied())
             .chain(projects)
+            .chain(self.outlet)
             .chain(programs)
             .chain(sandboxes)
             .collect()

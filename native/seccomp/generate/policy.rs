@@ -152,12 +152,20 @@ pub fn agent(arch: Arch) -> Vec<Instruction> {
 /// The filter of the launcher, which all that it starts inherits: it makes mounts and namespaces, so it only refuses what
 /// no part of Caisson ever does. It lets through whatever `agent` does.
 pub fn launcher(arch: Arch) -> Vec<Instruction> {
-    const OWN: [&str; 1] = ["sethostname"];
+    deny_list(arch, &["sethostname"])
+}
+
+/// The same for the launcher's helper that lays the way out of sandboxes, which needs programs in the kernel.
+pub fn outlet(arch: Arch) -> Vec<Instruction> {
+    deny_list(arch, &["bpf"])
+}
+
+fn deny_list(arch: Arch, own: &[&str]) -> Vec<Instruction> {
     let mut program = Program::default();
     let allowed = program.allow();
     let mut filter = Filter { arch, program, answers: vec![allowed; 512] };
     let refused = [KERNEL_PROGRAMS, KEYS, MACHINE, "io_uring_setup io_uring_enter io_uring_register open_by_handle_at"];
-    for name in refused.iter().flat_map(|family| family.split_whitespace()).filter(|name| !OWN.contains(name)) {
+    for name in refused.iter().flat_map(|family| family.split_whitespace()).filter(|name| !own.contains(name)) {
         filter.answer(name, not_permitted);
     }
     filter.finish()

@@ -32,6 +32,11 @@ pub fn launcher() -> &'static [libc::sock_filter] {
     &LAUNCHER
 }
 
+/// The list for the launcher's helper that lays the way out, and for the egress gateway, which it starts.
+pub fn outlet() -> &'static [libc::sock_filter] {
+    &OUTLET
+}
+
 /// Puts `filter` on the calling thread and its future children, for good. Async-signal-safe, so it may stand between
 /// fork and exec. The thread needs no_new_privs.
 pub fn install(filter: &[libc::sock_filter]) -> std::io::Result<()> {

@@ -29,7 +29,7 @@ pub const EGRESS_VERSION: u32 = 1;
 /// Longest body of a frame on an egress channel, in bytes.
 pub const MAX_EGRESS_FRAME: usize = 128 << 10;
 /// What each direction of a stream of the egress channel may send before it is granted more, in bytes.
-pub const EGRESS_WINDOW: u32 = 256 << 10;
+pub const EGRESS_WINDOW: u32 = 64 << 10;
 /// Longest body of a frame on a launcher connection, in bytes.
 pub const MAX_LAUNCHER_FRAME: usize = 64 << 10;
 /// Bytes in front of each body: its length, big-endian.

@@ -3,6 +3,7 @@ module dev.caisson.bench {
     requires static org.jspecify;
     requires dev.caisson.api;
     requires dev.caisson.control;
+    requires dev.caisson.redact;
     requires dev.caisson.store;
     requires info.picocli;
     requires jdk.management;

@@ -2,6 +2,7 @@
 module dev.caisson.control {
     requires transitive dev.caisson.core;
     requires transitive dev.caisson.v1;
+    requires dev.caisson.policy;
     requires com.nimbusds.jose.jwt;
     requires java.net.http;
     requires org.apache.commons.compress;

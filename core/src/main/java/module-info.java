@@ -4,6 +4,7 @@
  */
 module dev.caisson.core {
     requires transitive dev.caisson.api;
+    requires transitive dev.caisson.redact;
     requires dev.caisson.wire;
     requires static transitive org.jspecify;
 

@@ -1,5 +1,6 @@
 /** The egress gateway: the only way out of a sandbox. */
 module dev.caisson.egress {
+    requires dev.caisson.api;
     requires dev.caisson.policy;
     requires dev.caisson.redact;
     requires dev.caisson.v1;

@@ -3,5 +3,6 @@ module dev.caisson.wire {
     requires transitive com.google.protobuf;
 
     exports dev.caisson.wire.agent;
+    exports dev.caisson.wire.egress;
     exports dev.caisson.wire.launcher;
 }

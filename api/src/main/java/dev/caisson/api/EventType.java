@@ -80,6 +80,14 @@ public enum EventType {
     WEBHOOK_DELETED("webhook.deleted"),
     /** A delivery was given up. */
     WEBHOOK_FAILED("webhook.failed"),
+    /** A secret was made; never its value. */
+    SECRET_CREATED("secret.created"),
+    /** A secret got another value. */
+    SECRET_ROTATED("secret.rotated"),
+    /** A secret was deleted: no request gets it any more. */
+    SECRET_DELETED("secret.deleted"),
+    /** The source of a secret cannot be read; its last value stays in force. */
+    SECRET_FAILED("secret.failed"),
     /** A quota of the tenant stopped something. */
     QUOTA_EXCEEDED("quota.exceeded"),
     /** A port of a sandbox is served. */
@@ -94,6 +102,24 @@ public enum EventType {
     FILES_EXPIRED("files.expired"),
     /** An operator acted for a tenant. */
     OPERATOR_ACTED("operator.acted"),
+    /** Secrets were taken out of what left a sandbox; {@code data} has their count. */
+    SECRET_REDACTED("secret.redacted"),
+    /**
+     * A connection of a sandbox went out; told at its end, {@code data} has where to and how much.
+     */
+    EGRESS_ALLOWED("egress.allowed"),
+    /** The policy stopped a connection, a request or a name; {@code reason} is the rule. */
+    EGRESS_DENIED("egress.denied"),
+    /** No rule allows it, and the policy's mode let it through. */
+    EGRESS_OBSERVED("egress.observed"),
+    /** A way out got a policy, or another one. */
+    POLICY_APPLIED("policy.applied"),
+    /** A package was fetched from a registry; {@code data} has its name, version and hash. */
+    PACKAGE_INSTALLED("package.installed"),
+    /** A request of a sandbox got a secret. */
+    SECRET_USED("secret.used"),
+    /** A finding: a placeholder of a secret was sent where it does not belong, and was blocked. */
+    SECRET_MISUSED("secret.misused"),
     /** A server began. */
     SERVER_STARTED("server.started"),
     /** A server ended in order. */

@@ -66,4 +66,11 @@ public record ExecResult(
                 exitCode, signal, reason, limitsHit, stdout, stderr, results, newFiles, denied,
                 usage, degraded);
     }
+
+    /** The same with another list of what the policy stopped. */
+    public ExecResult withDenied(List<Denied> newDenied) {
+        return new ExecResult(
+                exitCode, signal, reason, limitsHit, stdout, stderr, results, files, newDenied,
+                usage, degraded);
+    }
 }

@@ -1,8 +1,11 @@
 package dev.caisson.api;
 
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Collectors;
 
 /**
  * What a sandbox is to be. Everything is closed or limited unless said otherwise here.
@@ -19,6 +22,9 @@ import java.util.Optional;
  * @param allowDegraded whether a host that cannot do all is accepted; what is missing is then in
  *     every result
  * @param root whether commands may run as uid 0 inside, which has few capabilities; default false
+ * @param egress the way out, as the JSON document of docs/egress-policy.md; empty: none, and on a
+ *     server what its policy gives
+ * @param secrets that requests on the way out get; only where there is no server
  */
 public record SandboxSpec(
         Optional<String> name,
@@ -29,7 +35,9 @@ public record SandboxSpec(
         Map<String, String> env,
         Optional<Duration> maxLife,
         boolean allowDegraded,
-        boolean root) {
+        boolean root,
+        Optional<String> egress,
+        List<SandboxSecret> secrets) {
 
     private static final SandboxSpec DEFAULTS =
             new SandboxSpec(
@@ -41,7 +49,9 @@ public record SandboxSpec(
                     Map.of(),
                     Optional.empty(),
                     false,
-                    false);
+                    false,
+                    Optional.empty(),
+                    List.of());
 
     /** Template {@code host}, the strongest tier of this host, default limits. */
     public static SandboxSpec defaults() {
@@ -54,6 +64,7 @@ public record SandboxSpec(
      */
     public SandboxSpec {
         labels = Map.copyOf(labels);
+        secrets = List.copyOf(secrets);
         Environment.check(env);
         env = Map.copyOf(env);
         name.ifPresent(given -> {
@@ -94,37 +105,89 @@ public record SandboxSpec(
                 env,
                 maxLife,
                 allowDegraded,
-                root);
+                root,
+                egress,
+                secrets);
     }
 
     /** The same with another set of labels. */
     public SandboxSpec withLabels(Map<String, String> newLabels) {
         return new SandboxSpec(
-                name, newLabels, tier, template, limits, env, maxLife, allowDegraded, root);
+                name,
+                newLabels,
+                tier,
+                template,
+                limits,
+                env,
+                maxLife,
+                allowDegraded,
+                root,
+                egress,
+                secrets);
     }
 
     /** The same with another tier. */
     public SandboxSpec withTier(Tier newTier) {
         return new SandboxSpec(
-                name, labels, newTier, template, limits, env, maxLife, allowDegraded, root);
+                name,
+                labels,
+                newTier,
+                template,
+                limits,
+                env,
+                maxLife,
+                allowDegraded,
+                root,
+                egress,
+                secrets);
     }
 
     /** The same with another template. */
     public SandboxSpec withTemplate(String newTemplate) {
         return new SandboxSpec(
-                name, labels, tier, newTemplate, limits, env, maxLife, allowDegraded, root);
+                name,
+                labels,
+                tier,
+                newTemplate,
+                limits,
+                env,
+                maxLife,
+                allowDegraded,
+                root,
+                egress,
+                secrets);
     }
 
     /** The same with another limits. */
     public SandboxSpec withLimits(Limits newLimits) {
         return new SandboxSpec(
-                name, labels, tier, template, newLimits, env, maxLife, allowDegraded, root);
+                name,
+                labels,
+                tier,
+                template,
+                newLimits,
+                env,
+                maxLife,
+                allowDegraded,
+                root,
+                egress,
+                secrets);
     }
 
     /** The same with another environment. */
     public SandboxSpec withEnv(Map<String, String> newEnv) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, newEnv, maxLife, allowDegraded, root);
+                name,
+                labels,
+                tier,
+                template,
+                limits,
+                newEnv,
+                maxLife,
+                allowDegraded,
+                root,
+                egress,
+                secrets);
     }
 
     /** The same with another longest life. */
@@ -138,18 +201,97 @@ public record SandboxSpec(
                 env,
                 Optional.of(newMaxLife),
                 allowDegraded,
-                root);
+                root,
+                egress,
+                secrets);
     }
 
     /** The same with another answer to a host that cannot do all. */
     public SandboxSpec withAllowDegraded(boolean newAllowDegraded) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, env, maxLife, newAllowDegraded, root);
+                name,
+                labels,
+                tier,
+                template,
+                limits,
+                env,
+                maxLife,
+                newAllowDegraded,
+                root,
+                egress,
+                secrets);
     }
 
     /** The same with another answer to commands that run as uid 0 inside. */
     public SandboxSpec withRoot(boolean newRoot) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, env, maxLife, allowDegraded, newRoot);
+                name,
+                labels,
+                tier,
+                template,
+                limits,
+                env,
+                maxLife,
+                allowDegraded,
+                newRoot,
+                egress,
+                secrets);
+    }
+
+    /**
+     * The same with another way out.
+     *
+     * @param document JSON, as docs/egress-policy.md says
+     */
+    public SandboxSpec withEgress(String document) {
+        return new SandboxSpec(
+                name,
+                labels,
+                tier,
+                template,
+                limits,
+                env,
+                maxLife,
+                allowDegraded,
+                root,
+                Optional.of(document),
+                secrets);
+    }
+
+    /**
+     * The same with HTTPS to these hosts, and nothing else, for its way out.
+     *
+     * @param hosts names, or {@code *.suffix} for every name below it
+     * @throws CaissonException {@link ErrorCode#INVALID} for what cannot be a name
+     */
+    public SandboxSpec withAllowedHosts(String... hosts) {
+        for (String host : hosts) {
+            if (!host.matches("(\\*\\.)?[A-Za-z0-9_.-]{1,253}")) {
+                throw CaissonException.invalid("egress", "'" + host + "' is not a host name.");
+            }
+        }
+        return withEgress(
+                Arrays.stream(hosts)
+                        .map(host -> "{\"host\":\"" + host + "\"}")
+                        .collect(Collectors.joining(",", "{\"allow\":[", "]}")));
+    }
+
+    /**
+     * The same with these secrets. What they are bound to must be allowed by the way out, whose
+     * document names them.
+     */
+    public SandboxSpec withSecrets(List<SandboxSecret> newSecrets) {
+        return new SandboxSpec(
+                name,
+                labels,
+                tier,
+                template,
+                limits,
+                env,
+                maxLife,
+                allowDegraded,
+                root,
+                egress,
+                newSecrets);
     }
 }

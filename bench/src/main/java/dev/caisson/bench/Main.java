@@ -31,6 +31,7 @@ final class Main implements Callable<Integer> {
                     new Execs(),
                     new Output(),
                     new Copy(),
+                    new Redaction(),
                     new Alive(),
                     new Runs(),
                     new ServiceExec(),
@@ -52,7 +53,7 @@ final class Main implements Callable<Integer> {
             paramLabel = "NAME",
             arity = "0..*",
             description = {
-                "sustained, cycle, exec, output, copy, alive, run,",
+                "sustained, cycle, exec, output, copy, redact, alive, run,",
                 "service (all of: service.exec, service.create, service.burst, service.alive,",
                 "service.neighbour, service.start, service.store); default: all"
             })

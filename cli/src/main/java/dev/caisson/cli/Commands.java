@@ -46,10 +46,12 @@ final class Commands {
                     "volumes",
                     "pools",
                     "policies",
+                    "policy",
                     "templates",
                     "keys",
                     "tenants",
                     "webhooks",
+                    "secrets",
                     "tickets",
                     "usage",
                     "events",
@@ -99,10 +101,12 @@ final class Commands {
             case "volumes" -> new VolumesCommand();
             case "pools" -> new PoolsCommand();
             case "policies" -> new PoliciesCommand();
+            case "policy" -> new PolicyCommand();
             case "templates" -> new TemplatesCommand();
             case "keys" -> new KeysCommand();
             case "tenants" -> new TenantsCommand();
             case "webhooks" -> new WebhooksCommand();
+            case "secrets" -> new SecretsCommand();
             case "tickets" -> new TicketsCommand();
             case "usage" -> new UsageCommand();
             case "events" -> new EventsCommand();

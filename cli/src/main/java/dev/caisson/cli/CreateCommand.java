@@ -1,6 +1,9 @@
 package dev.caisson.cli;
 
+import dev.caisson.api.CaissonException;
 import dev.caisson.client.ServiceClient;
+import dev.caisson.v1.EgressJson;
+import dev.caisson.v1.Json;
 import dev.caisson.v1.SandboxJson;
 import dev.caisson.v1.SandboxRequest;
 import dev.caisson.v1.VolumeMountJson;
@@ -9,6 +12,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** {@code caisson create}: makes a sandbox. */
@@ -74,6 +78,11 @@ final class CreateCommand extends ServerCommand {
             description = "mount a volume, repeatable")
     private @Nullable List<String> volumes;
 
+    @ArgGroup(validate = false)
+    private EgressOptions egress = new EgressOptions();
+
+    @Mixin private SecretOptions secrets = new SecretOptions();
+
     @Option(names = "--pool", paramLabel = "NAME", description = "take it from a pool; or: none")
     private @Nullable String pool;
 
@@ -98,7 +107,7 @@ final class CreateCommand extends ServerCommand {
                 snapshot,
                 policy,
                 limits.limits(),
-                pairs("--env", env),
+                variables(env),
                 life.timeoutMillis(),
                 life.idleTimeoutMillis(),
                 life.maxLifeMillis(),
@@ -108,7 +117,29 @@ final class CreateCommand extends ServerCommand {
                 mounts(),
                 null,
                 allowDegraded ? true : null,
-                pool);
+                pool,
+                egress(),
+                stored());
+    }
+
+    /** A secret alone does not close what the policy leaves open. */
+    private List<String> stored() {
+        if (!secrets.local(main().env()).isEmpty()) {
+            throw CaissonException.invalid(
+                            "--secret", "A server takes secrets that it keeps, by their names.")
+                    .withRemedy("Create it first: caisson secrets create NAME.");
+        }
+        return secrets.stored();
+    }
+
+    private @Nullable EgressJson egress() {
+        if (!egress.narrows()) {
+            return null;
+        }
+        return egress.with(secrets.stored(), List.of())
+                .document()
+                .map(json -> Json.read(json, EgressJson.class))
+                .orElse(null);
     }
 
     private List<VolumeMountJson> mounts() {

@@ -133,7 +133,7 @@ class ExecCommand extends ServerCommand {
                         .withCapture(false)
                         .withStdin(stdin)
                         .withLinger(linger)
-                        .withEnv(pairs("--env", env));
+                        .withEnv(variables(env));
         spec = workdir == null ? spec : spec.withCwd(workdir);
         spec = timeout == null ? spec : spec.withTimeout(timeout);
         return user == null ? spec : spec.withUser(user(user));
@@ -161,6 +161,7 @@ class ExecCommand extends ServerCommand {
                 linger ? true : null,
                 size == null ? null : new PtyJson(size.rows(), size.cols()),
                 null,
-                null);
+                null,
+                List.of());
     }
 }

@@ -108,7 +108,8 @@ final class PoolsCommand extends Group {
                                             tier,
                                             limits.limits(),
                                             root ? "allowed" : null,
-                                            size));
+                                            size,
+                                            null));
             printer.made(made, made.id());
             return 0;
         }

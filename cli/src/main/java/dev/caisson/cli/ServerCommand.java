@@ -81,6 +81,13 @@ abstract class ServerCommand implements Callable<Integer> {
         return pairs;
     }
 
+    /** Variables of commands; says so when one looks like a credential. */
+    final Map<String, String> variables(@Nullable List<String> words) {
+        Map<String, String> variables = pairs("--env", words);
+        CredentialWarning.tell(main().streams(), variables);
+        return variables;
+    }
+
     /** A port, 1 to 65535. */
     static int port(String text) {
         try {

@@ -63,6 +63,18 @@ class RemoteExecTest {
     }
 
     @Test
+    void warnsOfAVariableThatLooksLikeACredential() {
+        server.on(
+                Remote.STREAM,
+                (request, reply) ->
+                        reply.stream().item(Remote.exit("\"exitCode\":0,\"reason\":\"exited\"")));
+
+        assertThat(shell.run("exec", "--env", "DB_PASSWORD=correct-horse", Remote.SB, "--", "x"))
+                .isZero();
+        assertThat(shell.err()).contains("--env DB_PASSWORD looks like").doesNotContain("correct");
+    }
+
+    @Test
     void statusesAreThoseOfRun() {
         server.on(
                 Remote.STREAM,

@@ -158,6 +158,16 @@ class RunCommandTest {
     }
 
     @Test
+    void aVariableThatLooksLikeACredentialIsWarnedOfAndNotShown() {
+        shell.run("run", "--env", "API_TOKEN=correct-horse", "--env", "A=b", "--", "true");
+
+        assertThat(shell.err())
+                .contains("warning: --env API_TOKEN looks like", "caisson secrets create")
+                .doesNotContain("correct", "--env A ");
+        assertThat(caisson.asked().sandbox().env()).containsEntry("API_TOKEN", "correct-horse");
+    }
+
+    @Test
     void outputPassesUnchangedAndApart() {
         byte[] bytes = new byte[256];
         for (int i = 0; i < bytes.length; i++) {

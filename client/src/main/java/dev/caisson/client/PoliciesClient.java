@@ -1,6 +1,8 @@
 package dev.caisson.client;
 
+import dev.caisson.v1.EgressLayersJson;
 import dev.caisson.v1.Page;
+import dev.caisson.v1.PolicyCheckJson;
 import dev.caisson.v1.PolicyJson;
 
 /** Policies, by name. */
@@ -24,6 +26,16 @@ public final class PoliciesClient {
     /** One, by id or name. */
     public PolicyJson find(String id) {
         return http.read(Call.get("v1", "policies", id), PolicyJson.class);
+    }
+
+    /** Whether one is valid, and what is to be said of it; nothing is stored. */
+    public PolicyCheckJson check(PolicyJson policy) {
+        return http.read(Call.post("v1", "policies", "check").json(policy), PolicyCheckJson.class);
+    }
+
+    /** The way out of a sandbox as the policies of now have it, by the sandbox's id or name. */
+    public EgressLayersJson egress(String sandbox) {
+        return http.read(Call.get("v1", "sandboxes", sandbox, "egress"), EgressLayersJson.class);
     }
 
     /** Deletes it. */

@@ -1,14 +1,19 @@
 package dev.caisson.client;
 
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
 import dev.caisson.api.ExecSpec;
 import dev.caisson.api.Limits;
 import dev.caisson.api.OnOutputLimit;
 import dev.caisson.api.SandboxSpec;
 import dev.caisson.api.Tier;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.ExecRequest;
+import dev.caisson.v1.Json;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.PtyJson;
 import dev.caisson.v1.SandboxRequest;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -39,7 +44,23 @@ final class Requests {
                 List.of(),
                 null,
                 spec.allowDegraded() ? true : null,
-                null);
+                null,
+                egress(spec),
+                List.of());
+    }
+
+    static @Nullable EgressJson egress(SandboxSpec spec) {
+        if (!spec.secrets().isEmpty()) {
+            throw CaissonException.of(
+                            ErrorCode.UNSUPPORTED,
+                            "A server takes no secrets along with a sandbox: it keeps them.")
+                    .withRemedy(
+                            "Create the secret there (caisson secrets create) and name it in the"
+                                    + " way out's document.");
+        }
+        return spec.egress()
+                .map(json -> Json.request(json.getBytes(StandardCharsets.UTF_8), EgressJson.class))
+                .orElse(null);
     }
 
     static @Nullable String tier(SandboxSpec spec) {
@@ -95,6 +116,7 @@ final class Requests {
                 spec.linger() ? true : null,
                 pty.orElse(null),
                 spec.outputLimit().map(size -> size.bytes()).orElse(null),
-                spec.onOutputLimit().map(OnOutputLimit::value).orElse(null));
+                spec.onOutputLimit().map(OnOutputLimit::value).orElse(null),
+                List.of());
     }
 }

@@ -68,7 +68,9 @@ final class RunRequests {
                 null,
                 sandbox.labels(),
                 Requests.root(sandbox),
-                sandbox.allowDegraded() ? true : null);
+                sandbox.allowDegraded() ? true : null,
+                Requests.egress(sandbox),
+                List.of());
     }
 
     /** Code with its language, or a command. */

@@ -131,6 +131,11 @@ public final class ServiceClient implements AutoCloseable {
         return new EventsClient(http);
     }
 
+    /** Secrets. */
+    public SecretsClient secrets() {
+        return new SecretsClient(http);
+    }
+
     /** Webhooks. */
     public WebhooksClient webhooks() {
         return new WebhooksClient(http);

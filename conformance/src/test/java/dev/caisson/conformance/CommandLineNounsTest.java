@@ -445,6 +445,7 @@ class CommandLineNounsTest extends CommandLineFixture {
                 "keys ls",
                 "tenants ls",
                 "webhooks ls",
+                "secrets ls",
                 "usage",
                 "events",
                 "config show",

@@ -163,7 +163,8 @@ class HostileNamesTest extends ServiceFixture {
     @Test
     @DisplayName("C03 ids of requests that climb reach nothing of others")
     void idsThatLeadElsewhereAreRefused() {
-        for (String noun : List.of("sandboxes", "snapshots", "volumes", "pools", "webhooks")) {
+        for (String noun :
+                List.of("sandboxes", "snapshots", "volumes", "pools", "webhooks", "secrets")) {
             for (String id : List.of("..%2f..%2fother", "%2e%2e", "a%00b", "a%2fb")) {
                 Api.Answer answer = api.get("/v1/" + noun + "/" + id);
                 assertThat(answer.status()).as(noun + " " + answer).isIn(400, 404);

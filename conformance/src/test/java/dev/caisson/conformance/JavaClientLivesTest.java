@@ -111,7 +111,7 @@ class JavaClientLivesTest extends JavaClientFixture {
     private static SandboxRequest from(String snapshot) {
         return new SandboxRequest(
                 null, null, Map.of(), null, null, snapshot, null, null, Map.of(), null, null, null,
-                null, null, null, List.of(), null, null, null);
+                null, null, null, List.of(), null, null, null, null, List.of());
     }
 
     @Test

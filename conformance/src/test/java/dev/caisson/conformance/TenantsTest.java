@@ -36,6 +36,7 @@ class TenantsTest {
                     Map.entry("policy", "pl00000000000000000000"),
                     Map.entry("approval", "ap00000000000000000000"),
                     Map.entry("webhook", "wh00000000000000000000"),
+                    Map.entry("secret", "sc00000000000000000000"),
                     Map.entry("key", "00000000"),
                     Map.entry("port", "8080"),
                     Map.entry("path", "x"));
@@ -58,7 +59,16 @@ class TenantsTest {
                     "approvals",
                     "info");
     private static final Set<String> AUDITOR_READS =
-            Set.of("events", "usage", "logs", "approvals", "policies", "audit", "tenants", "info");
+            Set.of(
+                    "events",
+                    "usage",
+                    "logs",
+                    "approvals",
+                    "policies",
+                    "secrets",
+                    "audit",
+                    "tenants",
+                    "info");
 
     private static final AtomicInteger NAMES = new AtomicInteger();
 
@@ -195,6 +205,24 @@ class TenantsTest {
                                         "https://example.com/",
                                         "types",
                                         List.of("sandbox.ended"))));
+        String secret =
+                id(
+                        api.post(
+                                "/v1/secrets",
+                                Map.of(
+                                        "name",
+                                        "theirs",
+                                        "source",
+                                        Map.of("value", "a-value-of-theirs"),
+                                        "spec",
+                                        Map.of(
+                                                "bindings",
+                                                List.of(
+                                                        Map.of(
+                                                                "host",
+                                                                "example.com",
+                                                                "slot",
+                                                                Map.of("kind", "header")))))));
         String key = id(api.post("/v1/keys", Map.of("role", "agent")));
         return Map.ofEntries(
                 Map.entry("sandbox", sandbox),
@@ -206,6 +234,7 @@ class TenantsTest {
                 Map.entry("policy", policy),
                 Map.entry("approval", approval),
                 Map.entry("webhook", webhook),
+                Map.entry("secret", secret),
                 Map.entry("key", key),
                 Map.entry("tenant", of.id()),
                 Map.entry("port", "8080"),
@@ -261,7 +290,7 @@ class TenantsTest {
         for (Route route : routes()) {
             Optional<String> path = filled(route.path(), theirs);
             if (!route.path().contains("{") || path.isEmpty()) {
-                continue; // lists are looked at below; /secrets and /audit are not there yet
+                continue; // lists are looked at below; /audit is not there yet
             }
             asked++;
             Api.Answer answer = ask(other.admin(), route, path.get());

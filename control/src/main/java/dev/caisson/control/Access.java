@@ -69,6 +69,7 @@ final class Access {
                         "logs",
                         "approvals",
                         "policies",
+                        "secrets",
                         "audit",
                         "tenants",
                         "info"));

@@ -7,6 +7,7 @@ import dev.caisson.core.Room;
 import dev.caisson.v1.Json;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -57,7 +58,7 @@ final class Answers implements Idempotency {
     /**
      * The body of a row.
      *
-     * @param bodyHash of the request
+     * @param bodyHash of the request, keyed: a body may hold a secret that could be guessed
      * @param epoch of the server that began
      * @param status of the answer; 0: not known
      * @param sealed encrypted body; null: none, or beside
@@ -143,8 +144,9 @@ final class Answers implements Idempotency {
         boolean alone = live.putIfAbsent(id, attempt) == null;
         boolean begun = false;
         try {
-            Row fresh = running(id, caller.tenant(), bodyHash, attempt);
-            Optional<Doc> known = ledger.write(tx -> begin(tx, fresh, bodyHash, alone));
+            Hashes hashes = new Hashes(bodyHash, keyed(bodyHash));
+            Row fresh = running(id, caller.tenant(), hashes.keyed(), attempt);
+            Optional<Doc> known = ledger.write(tx -> begin(tx, fresh, hashes, alone));
             begun = known.isEmpty();
             return known.map(doc -> answer(id, doc));
         } catch (CaissonException e) {
@@ -157,6 +159,21 @@ final class Answers implements Idempotency {
             if (!begun) {
                 live.remove(id, attempt);
             }
+        }
+    }
+
+    private String keyed(String bodyHash) {
+        return HexFormat.of().formatHex(vault.hmac("request\n" + bodyHash));
+    }
+
+    /**
+     * Of one body.
+     *
+     * @param plain as versions before this one stored it
+     */
+    private record Hashes(String plain, String keyed) {
+        boolean are(String stored) {
+            return Credentials.same(stored, keyed) || Credentials.same(stored, plain);
         }
     }
 
@@ -182,7 +199,7 @@ final class Answers implements Idempotency {
      *
      * @param alone no other request of this server does it
      */
-    private Optional<Doc> begin(Store.Tx tx, Row fresh, String bodyHash, boolean alone) {
+    private Optional<Doc> begin(Store.Tx tx, Row fresh, Hashes hashes, boolean alone) {
         Row found = tx.find(Kind.ANSWER, fresh.id()).orElse(null);
         boolean broken = found != null && (alone ? mayBeMine(found) : abandoned(found));
         if (found == null || overdue(found) || (broken && !isMade(tx, found))) {
@@ -197,7 +214,7 @@ final class Answers implements Idempotency {
             return Optional.empty();
         }
         Doc doc = Json.read(found.body(), Doc.class);
-        if (!Credentials.same(doc.bodyHash(), bodyHash)) {
+        if (!hashes.are(doc.bodyHash())) {
             throw CaissonException.of(
                             ErrorCode.IDEMPOTENCY_MISMATCH,
                             "This idempotency key was used with another request.")

@@ -83,6 +83,9 @@ final class Approvals implements ApprovalService {
         if (!asked.env().isEmpty()) {
             details.put("env", Asking.shown(String.join(" ", new TreeSet<>(asked.env().keySet()))));
         }
+        if (!request.secrets().isEmpty()) {
+            details.put("secrets", Asking.shown(String.join(" ", request.secrets())));
+        }
         String input = request.input();
         if (input != null) {
             details.put("input", Asking.shown(input));
@@ -130,6 +133,24 @@ final class Approvals implements ApprovalService {
             Map<String, String> details) {
         List<ApprovalRule> rules = Asking.about(policy.ask(), kind, subject);
         return ask(caller, policy, about, rules, new Matter(kind, subject, details, ""));
+    }
+
+    /**
+     * A destination that no rule of the way out allows: asked whether or not a rule asks about it.
+     */
+    Optional<Pending> destination(
+            Caller caller,
+            EffectivePolicy policy,
+            Ledger.Subject about,
+            String target,
+            Map<String, String> details) {
+        List<ApprovalRule> rules = Asking.about(policy.ask(), Asking.DESTINATION, target);
+        return ask(
+                caller,
+                policy,
+                about,
+                rules.isEmpty() ? Asking.ANY_DESTINATION : rules,
+                new Matter(Asking.DESTINATION, target, details, ""));
     }
 
     /** What is asked; the last part counts when answers are remembered, and is not shown. */

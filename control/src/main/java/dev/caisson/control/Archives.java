@@ -30,7 +30,14 @@ final class Archives {
 
     // ---- out
 
-    static void write(SandboxFiles files, String folder, OutputStream target) throws IOException {
+    /**
+     * Writes a folder as tar.
+     *
+     * @param sized whether files are as long as the listing says; else each is read once more
+     *     before, to be measured
+     */
+    static void write(SandboxFiles files, String folder, OutputStream target, boolean sized)
+            throws IOException {
         List<FileInfo> entries =
                 files.listTree(folder).stream()
                         .sorted(Comparator.comparing(FileInfo::path))
@@ -44,7 +51,7 @@ final class Archives {
                 tar.putArchiveEntry(entry(entry, Paths.literal(entry.path()) + "/"));
                 tar.closeArchiveEntry();
             } else if (entry.type() == FileType.REGULAR) {
-                file(files, folder, entry, tar);
+                file(files, folder, entry, tar, sized);
             }
         }
         tar.finish();
@@ -59,14 +66,24 @@ final class Archives {
 
     /** The size may change while it is read: exactly what the header says is written. */
     private static void file(
-            SandboxFiles files, String folder, FileInfo info, TarArchiveOutputStream tar)
+            SandboxFiles files,
+            String folder,
+            FileInfo info,
+            TarArchiveOutputStream tar,
+            boolean sized)
             throws IOException {
         TarArchiveEntry entry = entry(info, Paths.literal(info.path()));
         entry.setSize(info.size());
         Exactly exact = new Exactly(tar, entry);
         if (info.size() > 0) {
+            String path = Paths.below(folder, info.path());
             try {
-                files.read(Paths.below(folder, info.path()), 0, info.size(), exact);
+                if (!sized) {
+                    exact.expect(files.read(path, 0, -1, OutputStream.nullOutputStream()));
+                }
+                if (exact.left > 0) {
+                    files.read(path, 0, exact.left, exact);
+                }
             } catch (CaissonException e) {
                 boolean replaced =
                         e.code() == ErrorCode.NOT_FOUND || e.code() == ErrorCode.NOT_REGULAR;
@@ -93,6 +110,11 @@ final class Archives {
             this.target = target;
             this.entry = entry;
             this.left = entry.getSize();
+        }
+
+        void expect(long size) {
+            entry.setSize(size);
+            left = size;
         }
 
         private void begin() throws IOException {

@@ -15,6 +15,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class Asking {
     static final String EXEC = "exec";
+    static final String DESTINATION = "destination";
+    static final List<ApprovalRule> ANY_DESTINATION =
+            List.of(new ApprovalRule(DESTINATION, List.of(), List.of(), List.of()));
     static final String USUAL_USER = "sandbox";
     static final String USUAL_FOLDER = "/work";
 

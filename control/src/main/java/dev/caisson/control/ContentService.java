@@ -27,6 +27,14 @@ public interface ContentService {
     void read(Caller caller, String of, String path, long offset, long length, OutputStream target)
             throws IOException;
 
+    /**
+     * Whether what is read is as long as {@link #stat} says; not where secrets are taken out of
+     * files.
+     */
+    default boolean sized(Caller caller, String of) {
+        return true;
+    }
+
     /** Writes a file whole; it appears under its name at the end only. */
     FileJson write(
             Caller caller, String of, String path, InputStream content, @Nullable Integer mode)

@@ -89,6 +89,8 @@ public interface Control extends AutoCloseable {
 
     WebhookService webhooks();
 
+    SecretService secrets();
+
     LogService logs();
 
     Idempotency idempotency();

@@ -22,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param portsUrl where ports are served: {@code http://{port}-{id}.localhost:3901}; empty: nowhere
  * @param webhooks how events are delivered
  * @param tokens OIDC bearer tokens; null: none are taken
+ * @param secrets what of this server secrets may be read from
  */
 public record ControlConfig(
         Path data,
@@ -36,7 +37,8 @@ public record ControlConfig(
         int maxExecs,
         String portsUrl,
         WebhookConfig webhooks,
-        @Nullable TokenConfig tokens) {
+        @Nullable TokenConfig tokens,
+        SecretConfig secrets) {
 
     /**
      * Two minutes of lease, 16 MiB of output a second, 4 MiB of it kept, an hour of logs and runs,
@@ -56,6 +58,7 @@ public record ControlConfig(
                 4096,
                 "",
                 WebhookConfig.defaults(),
-                null);
+                null,
+                SecretConfig.none());
     }
 }

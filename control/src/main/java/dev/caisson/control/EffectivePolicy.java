@@ -7,6 +7,7 @@ import dev.caisson.api.Limits;
 import dev.caisson.api.OnOutputLimit;
 import dev.caisson.api.Tier;
 import dev.caisson.v1.ApprovalRule;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.LimitsJson;
 import java.time.Duration;
 import java.util.List;
@@ -30,6 +31,7 @@ import org.jspecify.annotations.Nullable;
  * @param ask what waits for an approval
  * @param approvalTimeout no answer means no
  * @param allowDegraded whether a host that cannot do all may be accepted
+ * @param egress the way out: what each of these documents allows
  * @param version of the documents, for events
  */
 record EffectivePolicy(
@@ -45,12 +47,14 @@ record EffectivePolicy(
         List<ApprovalRule> ask,
         Duration approvalTimeout,
         boolean allowDegraded,
+        List<EgressJson> egress,
         String version) {
 
     EffectivePolicy {
         tiers = Set.copyOf(tiers);
         templates = Set.copyOf(templates);
         ask = List.copyOf(ask);
+        egress = List.copyOf(egress);
     }
 
     static CaissonException denied(String field, String requested, String allowed) {

@@ -29,6 +29,7 @@ final class Erasure {
         ROWS.put(Kind.POLICY, "policies");
         ROWS.put(Kind.APPROVAL, "approvals");
         ROWS.put(Kind.WEBHOOK, "webhooks");
+        ROWS.put(Kind.SECRET, "secrets");
         ROWS.put(Kind.ANSWER, "answers");
         ROWS.put(Kind.RUN, "runs");
         ROWS.put(Kind.RESULT, "results");

@@ -11,6 +11,7 @@ import dev.caisson.v1.Json;
 import dev.caisson.v1.ResultJson;
 import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** An exec as it is stored. Not changed once other threads can see it: a copy takes its place. */
@@ -45,6 +46,7 @@ final class ExecDoc {
     @Nullable String log; // base64: the whole log, when it is small
     @Nullable String keeper; // server with the files of the log, when it is not
     long @Nullable [] written; // by descriptor, also of what is not kept any more
+    @Nullable Map<String, String> secrets; // of its own, as those of a sandbox
     @Nullable String language; // of a run's code, for hints
 
     static ExecDoc of(Row row) {
@@ -110,6 +112,7 @@ final class ExecDoc {
         copy.keeper = keeper;
         copy.written = written;
         copy.language = language;
+        copy.secrets = secrets;
         return copy;
     }
 

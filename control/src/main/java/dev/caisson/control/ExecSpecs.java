@@ -29,7 +29,11 @@ final class ExecSpecs {
     private ExecSpecs() {}
 
     /** Of a request, with what the sandbox has where the request says nothing. */
-    static ExecSpec spec(ExecRequest request, Box box, EffectivePolicy policy) {
+    static ExecSpec spec(
+            ExecRequest request,
+            Box box,
+            EffectivePolicy policy,
+            Map<String, String> placeholders) {
         checkSize(request);
         // What a sandbox may not ask for, a command in it may not either.
         policy.limits(
@@ -38,7 +42,7 @@ final class ExecSpecs {
         Limits limits = limits(box, policy);
         ExecSpec spec =
                 ExecSpec.of(argv(request))
-                        .withEnv(env(request, box))
+                        .withEnv(env(request, box, placeholders))
                         .withCapture(false)
                         .withStdin(Boolean.TRUE.equals(request.stdin()) || request.input() != null)
                         .withLinger(Boolean.TRUE.equals(request.linger()))
@@ -130,8 +134,10 @@ final class ExecSpecs {
         return shown;
     }
 
-    private static Map<String, String> env(ExecRequest request, Box box) {
+    private static Map<String, String> env(
+            ExecRequest request, Box box, Map<String, String> placeholders) {
         Map<String, String> env = new HashMap<>(box.env());
+        env.putAll(placeholders);
         env.putAll(request.env());
         return env;
     }

@@ -6,6 +6,7 @@ import dev.caisson.api.EventType;
 import dev.caisson.api.ExecSpec;
 import dev.caisson.api.PtySize;
 import dev.caisson.core.HostedExec;
+import dev.caisson.core.HostedSandbox;
 import dev.caisson.core.Ids;
 import dev.caisson.core.Room;
 import dev.caisson.v1.ExecJson;
@@ -104,8 +105,10 @@ final class Execs implements ExecService {
     private RunningExec begin(
             Caller caller, Box box, ExecRequest request, @Nullable Origin origin, Turns.Turn turn) {
         EffectivePolicy policy = parts.policies().effective(caller, box.doc().policy);
-        ExecSpec spec = ExecSpecs.spec(request, box, policy);
+        Map<String, String> own = parts.secrets().ofExec(policy, box, request);
+        ExecSpec spec = ExecSpecs.spec(request, box, policy, parts.secrets().env(box, own));
         ExecDoc doc = ExecDoc.fresh(caller, box, request, spec);
+        doc.secrets = own.isEmpty() ? null : own;
         if (origin != null) {
             doc.run = origin.run();
             doc.language = origin.language();
@@ -126,13 +129,14 @@ final class Execs implements ExecService {
         try {
             // It is kept until somebody has said yes and the program has read it.
             held.take(request.input() == null ? 0 : 2L * request.input().length());
+            Map<String, String> asked = parts.secrets().asked(spec.env(), exec);
             Optional<Approvals.Pending> pending =
                     parts.approvals()
                             .exec(
                                     caller,
                                     policy,
                                     doc.subject(),
-                                    new Approvals.Command(request, doc.user, origin, spec.env()));
+                                    new Approvals.Command(request, doc.user, origin, asked));
             if (pending.isPresent()) {
                 waitForApproval(caller, exec, spec, request, pending.get());
                 turn.done();
@@ -173,7 +177,9 @@ final class Execs implements ExecService {
         ExecDoc doc = exec.doc();
         Row row = doc.row(1, parts.node(), null);
         Instant at = parts.ledger().now();
-        Map<String, Object> data = Map.of("argv", doc.argv, "cwd", doc.cwd, "user", doc.user);
+        Map<String, Object> all = Map.of("argv", doc.argv, "cwd", doc.cwd, "user", doc.user);
+        HostedSandbox in = exec.box().hostedOrNull();
+        Map<String, Object> data = in == null ? all : in.redaction().redact(all);
         EventType type = EventType.EXEC_STARTED;
         Ledger.Act making = Answers.making(doc.id);
         exec.start()
@@ -184,6 +190,7 @@ final class Execs implements ExecService {
                         },
                         row);
         try {
+            parts.secrets().during(exec);
             HostedExec hosted = exec.box().hosted().start(exec.id, spec, exec);
             exec.hosted(hosted);
             feed(hosted, request);
@@ -563,6 +570,7 @@ final class Execs implements ExecService {
     /** Takes up an exec that an earlier server started. */
     void adopt(RunningExec exec) {
         known(exec);
+        parts.secrets().adopt(exec);
         exec.box().begun.adopt(exec.id, exec.doc().createdAt);
     }
 

@@ -111,6 +111,18 @@ final class FileParts implements FileService {
     }
 
     @Override
+    public boolean sized(Caller caller, String sandbox) {
+        Access.require(caller, "files:read");
+        try (Uses.Use use = uses.of(caller, sandbox)) {
+            return sized(use.box());
+        }
+    }
+
+    private static boolean sized(Box box) {
+        return box.hosted().redaction().current().isEmpty();
+    }
+
+    @Override
     public FileJson write(
             Caller caller, String sandbox, String path, InputStream content, @Nullable Integer mode)
             throws IOException {
@@ -175,15 +187,11 @@ final class FileParts implements FileService {
     @Override
     public void archive(Caller caller, String sandbox, String path, OutputStream target)
             throws IOException {
-        within(
-                caller,
-                "files:read",
-                sandbox,
-                path,
-                (files, at) -> {
-                    Archives.write(files, at, target);
-                    return at;
-                });
+        Access.require(caller, "files:read");
+        String absolute = Paths.absolute(path);
+        try (Uses.Use use = uses.of(caller, sandbox)) {
+            Archives.write(use.box().hosted().files(), absolute, target, sized(use.box()));
+        }
     }
 
     @Override

@@ -50,8 +50,12 @@ final class Housekeeping {
     }
 
     /** On a virtual thread, never twice at once, and never ended by a failure. */
-    @SuppressWarnings("FutureReturnValueIgnored") // it goes on until the timers end
     void every(long seconds, String name, Runnable task) {
+        everyMillis(TimeUnit.SECONDS.toMillis(seconds), name, task);
+    }
+
+    @SuppressWarnings("FutureReturnValueIgnored") // it goes on until the timers end
+    void everyMillis(long millis, String name, Runnable task) {
         var busy = new java.util.concurrent.atomic.AtomicBoolean();
         parts.timers()
                 .scheduleAtFixedRate(
@@ -74,9 +78,9 @@ final class Housekeeping {
                                         });
                             }
                         },
-                        seconds,
-                        seconds,
-                        TimeUnit.SECONDS);
+                        millis,
+                        millis,
+                        TimeUnit.MILLISECONDS);
     }
 
     void renew() {

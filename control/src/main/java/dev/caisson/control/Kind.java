@@ -17,6 +17,7 @@ public enum Kind {
     POOL("pool"),
     APPROVAL("approval"),
     WEBHOOK("webhook"),
+    SECRET("secret"),
     /** An answer that is replayed for an idempotency key. */
     ANSWER("answer");
 

@@ -105,6 +105,17 @@ final class Ledger {
         append(tx, new Doer(SYSTEM, null), now(), type, about, reason, data);
     }
 
+    /** The same of a moment that is past. */
+    void event(
+            Store.Tx tx,
+            Instant when,
+            EventType type,
+            Subject about,
+            String reason,
+            Map<String, Object> data) {
+        append(tx, new Doer(SYSTEM, null), when, type, about, reason, data);
+    }
+
     private record Doer(ActorJson actor, @Nullable String trace) {}
 
     private void append(

@@ -6,6 +6,7 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.api.Limits;
 import dev.caisson.api.Tier;
+import dev.caisson.core.EgressPlan;
 import dev.caisson.core.Engine;
 import dev.caisson.core.EngineRequest;
 import dev.caisson.core.EngineSandbox;
@@ -140,6 +141,7 @@ final class Lives {
     private void begin(Box box, Order order, String stateAtEnd) {
         box.lock.lock();
         try {
+            parts.secrets().open(box.id, box.doc().secrets);
             HostedSandbox hosted =
                     hosted(
                             box,
@@ -209,6 +211,7 @@ final class Lives {
             Optional<String> disk,
             List<VolumeMount> mounts) {
         EngineWord listener = new EngineWord(parts.ledger(), this, box, doc.session);
+        Optional<EgressPlan> egress = parts.gateways().plan(box.id, doc, engine);
         HostedSandbox hosted =
                 HostedSandbox.create(
                         engine,
@@ -221,10 +224,12 @@ final class Lives {
                                 engineLife(doc),
                                 disk,
                                 mounts,
-                                doc.root),
+                                doc.root,
+                                egress),
                         new HostedSandbox.HostedSettings(
                                 nextEpoch(box), Map.of(), doc.allowDegraded, limits),
                         listener);
+        parts.redactions().hide(box.id, hosted);
         box.hosted(hosted, listener);
         return hosted;
     }
@@ -241,7 +246,9 @@ final class Lives {
                         new HostedSandbox.HostedSettings(
                                 0, Map.of(), doc.allowDegraded, Orders.limits(doc.limits)),
                         listener);
+        parts.redactions().hide(box.id, hosted);
         box.hosted(hosted, listener);
+        parts.gateways().adopted(box, engine, hosted);
         if (box.tracker() == null) {
             box.tracker(parts.meter().track(box.tenant, box.id, doc.session));
         }
@@ -496,6 +503,8 @@ final class Lives {
             hosted.close();
         }
         box.hosted(null, null);
+        parts.secrets().gone(box.id);
+        parts.gateways().gone(box.id);
         String saved = doc.pauseSnapshot;
         if (saved != null) {
             drop(doc, saved);

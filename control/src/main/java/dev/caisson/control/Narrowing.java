@@ -2,6 +2,7 @@ package dev.caisson.control;
 
 import dev.caisson.api.Tier;
 import dev.caisson.v1.ApprovalRule;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.PolicyJson;
 import java.time.Duration;
@@ -52,6 +53,7 @@ final class Narrowing {
                 ask(),
                 Duration.ofMillis(least(Narrowing::approvalMillis).orElse(APPROVAL_MILLIS)),
                 layers.stream().allMatch(layer -> Boolean.TRUE.equals(layer.allowDegraded())),
+                layers.stream().map(Narrowing::egress).toList(),
                 version);
     }
 
@@ -59,6 +61,11 @@ final class Narrowing {
         Set<Tier> tiers = new HashSet<>();
         policy.tiers().forEach(word -> tiers.add(Tier.of(word)));
         return tiers.isEmpty() ? Set.of(Tier.CONTAINER) : tiers;
+    }
+
+    private static EgressJson egress(PolicyJson policy) {
+        EgressJson egress = policy.egress();
+        return egress == null ? EgressJson.closed() : egress;
     }
 
     private static Set<String> templates(PolicyJson policy) {

@@ -3,6 +3,7 @@ package dev.caisson.control;
 import dev.caisson.api.Limits;
 import dev.caisson.core.Engine;
 import dev.caisson.core.VolumeMount;
+import dev.caisson.v1.EgressJson;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -12,6 +13,7 @@ import java.util.Optional;
  *
  * @param doc its document, without id
  * @param disk saved disk to start from
+ * @param egress documents of the way out, at least one; what each of them allows
  */
 record Order(
         SandboxDoc doc,
@@ -20,4 +22,15 @@ record Order(
         Map<String, String> env,
         Optional<String> disk,
         List<VolumeMount> mounts,
-        EffectivePolicy policy) {}
+        List<EgressJson> egress,
+        EffectivePolicy policy) {
+    /** Copies the layers. */
+    Order {
+        egress = List.copyOf(egress);
+    }
+
+    /** Whether it gets a way out at all. */
+    boolean wayOut() {
+        return WayOut.open(egress);
+    }
+}

@@ -7,6 +7,7 @@ import dev.caisson.api.Limits;
 import dev.caisson.api.Tier;
 import dev.caisson.core.Engine;
 import dev.caisson.core.VolumeMount;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.SandboxRequest;
 import dev.caisson.v1.VolumeMountJson;
@@ -78,6 +79,13 @@ final class Orders {
                             Engine.Capabilities::ioRate)
                     .withDetail("limit", "io");
         }
+        List<EgressJson> egress = WayOut.asked(policy, request.egress());
+        WayOut.require(engine, egress);
+        doc.egress = request.egress();
+        doc.keyPolicy = caller.policy();
+        doc.wayOut = WayOut.open(egress);
+        doc.secretNames = SecretUses.wanted(request);
+        doc.secrets = parts.secrets().ofSandbox(caller, policy, request);
         return new Order(
                 doc,
                 engine,
@@ -85,6 +93,7 @@ final class Orders {
                 env(request.env()),
                 snapshot.map(saved -> saved.id),
                 mounts,
+                egress,
                 policy);
     }
 

@@ -28,6 +28,9 @@ record Parts(
         Meter meter,
         OutputPace pace,
         Boxes boxes,
+        SecretUses secrets,
+        Gateways gateways,
+        Redactions redactions,
         ScheduledExecutorService timers) {
     private static final Logger LOG = LoggerFactory.getLogger(Parts.class);
     private static final long RETRY_MILLIS = 200;

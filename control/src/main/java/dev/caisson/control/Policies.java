@@ -4,8 +4,12 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.core.Ids;
+import dev.caisson.policy.EgressLint;
+import dev.caisson.v1.EgressJson;
+import dev.caisson.v1.EgressLayersJson;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.Page;
+import dev.caisson.v1.PolicyCheckJson;
 import dev.caisson.v1.PolicyJson;
 import java.time.Duration;
 import java.time.Instant;
@@ -74,6 +78,34 @@ final class Policies implements PolicyService {
     }
 
     /**
+     * The way out of a sandbox as the policies of now have it, the tenant's first. A policy that is
+     * gone or cannot be read allows nothing.
+     */
+    List<EgressJson> egress(SandboxDoc doc) {
+        List<EgressJson> layers = new ArrayList<>();
+        layers.add(egress(named(doc.tenant, OWN)));
+        String ofKey = doc.keyPolicy;
+        if (ofKey != null) {
+            layers.add(egress(anywhere(ofKey)));
+        }
+        String narrower = doc.policy;
+        if (narrower != null) {
+            layers.add(egress(named(doc.tenant, narrower)));
+        }
+        EgressJson asked = doc.egress;
+        if (asked != null) {
+            layers.add(asked);
+        }
+        return layers;
+    }
+
+    private static EgressJson egress(Optional<Layer> layer) {
+        PolicyJson policy = layer.map(Layer::readable).orElse(null);
+        EgressJson egress = policy == null ? null : policy.egress();
+        return egress == null ? EgressJson.closed() : egress;
+    }
+
+    /**
      * A policy as it was read.
      *
      * @param readable null: what it holds cannot be understood
@@ -121,9 +153,12 @@ final class Policies implements PolicyService {
         if (!caller.actingFor()) {
             return required(caller.tenant(), id);
         }
+        return anywhere(id).orElseThrow(() -> unreadable(id));
+    }
+
+    private Optional<Layer> anywhere(String id) {
         return recent.get(
-                        "/" + id, () -> ledger.read(tx -> tx.find(Kind.POLICY, id)).map(Layer::of))
-                .orElseThrow(() -> unreadable(id));
+                "/" + id, () -> ledger.read(tx -> tx.find(Kind.POLICY, id)).map(Layer::of));
     }
 
     private static CaissonException unreadable(String policy) {
@@ -196,6 +231,21 @@ final class Policies implements PolicyService {
         Row row = ledger.write(tx -> put(tx, caller, name, policy, version));
         recent.forget();
         return form(row);
+    }
+
+    @Override
+    public EgressLayersJson egress(Caller caller, String sandbox) {
+        Access.require(caller, "policies:read");
+        Row row = ledger.read(tx -> Rows.require(tx, Kind.SANDBOX, caller.tenant(), sandbox));
+        return new EgressLayersJson(egress(SandboxDoc.of(row)));
+    }
+
+    @Override
+    public PolicyCheckJson check(Caller caller, PolicyJson policy) {
+        Access.require(caller, "policies:read");
+        PolicyRules.check(policy);
+        EgressJson egress = policy.egress();
+        return new PolicyCheckJson(egress == null ? List.of() : EgressLint.of(egress));
     }
 
     private Row put(

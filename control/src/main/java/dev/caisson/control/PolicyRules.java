@@ -1,9 +1,9 @@
 package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
-import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Tier;
 import dev.caisson.core.Ids;
+import dev.caisson.policy.EgressPolicy;
 import dev.caisson.v1.ApprovalRule;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.PolicyJson;
@@ -78,11 +78,7 @@ final class PolicyRules {
         millis("maxTimeoutMillis", policy.maxTimeoutMillis(), MAX_MILLIS);
         millis("approvalTimeoutMillis", policy.approvalTimeoutMillis(), MAX_APPROVAL);
         if (policy.egress() != null) {
-            throw CaissonException.of(
-                            ErrorCode.NOT_AVAILABLE,
-                            "Rules of the way out are not in this version; it is closed.")
-                    .withRemedy("Leave egress out.")
-                    .withDetail("field", "egress");
+            EgressPolicy.of(List.of(policy.egress()));
         }
     }
 

@@ -1,9 +1,11 @@
 package dev.caisson.control;
 
 import com.fasterxml.jackson.annotation.JsonAutoDetect;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.LimitsJson;
 import java.time.Instant;
+import org.jspecify.annotations.Nullable;
 
 /** A warm pool as it is stored. */
 @JsonAutoDetect(fieldVisibility = JsonAutoDetect.Visibility.ANY)
@@ -16,6 +18,8 @@ final class PoolDoc {
     String tier = "";
     LimitsJson limits = LimitsJson.NONE;
     boolean root;
+    @Nullable EgressJson egress;
+    @Nullable String keyPolicy;
     int size;
     Instant createdAt = Instant.EPOCH;
 

@@ -7,6 +7,7 @@ import dev.caisson.api.EventType;
 import dev.caisson.api.Limits;
 import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.Ids;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.Page;
@@ -18,7 +19,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -111,7 +111,10 @@ final class Pools implements PoolService {
 
     private Optional<Box> claim(Pool pool, Caller caller, Order order) {
         for (Box box = pool.ready.pollFirst(); box != null; box = pool.ready.pollFirst()) {
-            if (handOut(pool, box, caller, order)) {
+            if (box.doc().wayOut != order.wayOut()) {
+                // A way out is made with the sandbox or not at all.
+                discard(box);
+            } else if (handOut(pool, box, caller, order)) {
                 pool.claimed.incrementAndGet();
                 parts.ledger().counts().claimed(true);
                 return Optional.of(box);
@@ -129,6 +132,7 @@ final class Pools implements PoolService {
             applyPolicy(box, order.limits());
             verify(box, order.limits());
             SandboxDoc doc = claimed(box, pool, caller, order);
+            parts.secrets().open(box.id, doc.secrets);
             Ledger.Act making = Answers.making(box.id);
             lives.save(
                     box,
@@ -150,6 +154,7 @@ final class Pools implements PoolService {
             lives.schedule(box);
             return true;
         } catch (CaissonException e) {
+            parts.secrets().gone(box.id);
             // The name is taken, or the quota is used up: the sandbox is still nobody's.
             if (e.code() == ErrorCode.ALREADY_EXISTS || e.code() == ErrorCode.QUOTA_EXCEEDED) {
                 back(pool, box);
@@ -210,22 +215,12 @@ final class Pools implements PoolService {
         SandboxDoc doc = box.draft();
         doc.state = SandboxDoc.RUNNING;
         doc.pool = pool.doc.id;
-        doc.name = asked.name;
-        doc.labels = asked.labels;
-        doc.policy = asked.policy;
-        doc.policyVersion = asked.policyVersion;
+        doc.take(asked);
         doc.keyId = caller.keyId();
-        doc.run = asked.run;
-        doc.owned = asked.owned;
-        doc.autoResume = asked.autoResume;
-        doc.pauseOnTimeout = asked.pauseOnTimeout;
         doc.createdAt = parts.ledger().now();
         doc.startedAt = doc.createdAt;
-        doc.timeoutMillis = asked.timeoutMillis;
         doc.timeoutAt =
                 asked.timeoutMillis == null ? null : doc.createdAt.plusMillis(asked.timeoutMillis);
-        doc.idleTimeoutMillis = asked.idleTimeoutMillis;
-        doc.maxLifeMillis = asked.maxLifeMillis;
         doc.limits = EffectivePolicy.form(order.limits());
         if (!order.env().isEmpty()) {
             doc.env = parts.vault().seal("env " + doc.id, Json.write(order.env()));
@@ -334,6 +329,12 @@ final class Pools implements PoolService {
         doc.pool = pool.id;
         var engine = orders.engineOf(doc);
         doc.engine = engine.name();
+        EffectivePolicy policy = parts.policies().effective(PoolOrders.owner(pool), null);
+        doc.egress = pool.egress;
+        doc.keyPolicy = pool.keyPolicy;
+        List<EgressJson> egress = parts.policies().egress(doc);
+        WayOut.require(engine, egress);
+        doc.wayOut = WayOut.open(egress);
         Order order =
                 new Order(
                         doc,
@@ -342,7 +343,8 @@ final class Pools implements PoolService {
                         Map.of(),
                         Optional.empty(),
                         List.of(),
-                        parts.policies().effective(owner(pool), null));
+                        egress,
+                        policy);
         Box box = lives.create(null, order, SandboxDoc.POOLED);
         try {
             verify(box, order.limits());
@@ -367,20 +369,6 @@ final class Pools implements PoolService {
         }
     }
 
-    private static Caller owner(PoolDoc pool) {
-        return new Caller(
-                pool.tenant,
-                pool.keyId,
-                "caisson",
-                Role.OPERATOR,
-                Set.of(),
-                null,
-                false,
-                Map.of(),
-                null,
-                Proof.NONE);
-    }
-
     private void drain(Pool pool) {
         for (Box box = pool.ready.pollFirst(); box != null; box = pool.ready.pollFirst()) {
             discard(box);
@@ -397,7 +385,7 @@ final class Pools implements PoolService {
             throw CaissonException.invalid(
                     "name", "The name is not [A-Za-z0-9_][A-Za-z0-9._-]{0,62}, or it is none.");
         }
-        Order order = orders.order(caller, like(request));
+        Order order = orders.order(caller, PoolOrders.like(request));
         PoolDoc doc = new PoolDoc();
         doc.id = Ids.next(Ids.Kind.POOL);
         doc.name = request.name();
@@ -406,6 +394,8 @@ final class Pools implements PoolService {
         doc.template = order.doc().template;
         doc.tier = order.doc().tier;
         doc.root = order.doc().root;
+        doc.egress = order.doc().egress;
+        doc.keyPolicy = order.doc().keyPolicy;
         doc.limits = EffectivePolicy.form(order.limits());
         doc.size = size(request.size());
         doc.createdAt = parts.ledger().now();
@@ -419,29 +409,6 @@ final class Pools implements PoolService {
         pools.put(doc.id, pool);
         fill(pool);
         return form(pool);
-    }
-
-    private static SandboxRequest like(PoolRequest request) {
-        return new SandboxRequest(
-                null,
-                null,
-                Map.of(),
-                request.tier(),
-                request.template(),
-                null,
-                null,
-                request.limits(),
-                Map.of(),
-                null,
-                null,
-                null,
-                null,
-                null,
-                request.root(),
-                List.of(),
-                null,
-                null,
-                "none");
     }
 
     private static int size(int size) {

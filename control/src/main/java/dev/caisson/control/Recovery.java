@@ -119,6 +119,7 @@ final class Recovery {
         Box box = new Box(doc, row.version(), parts.ledger().now());
         box.seat(parts.quotas().adopt(doc.tenant, Orders.limits(doc.limits)));
         parts.boxes().add(box);
+        parts.secrets().adopt(box.id, doc.secrets);
         box.lock.lock();
         try {
             switch (doc.state) {

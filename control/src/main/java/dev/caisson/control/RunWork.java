@@ -95,7 +95,9 @@ final class RunWork {
                 List.of(),
                 null,
                 request.allowDegraded(),
-                null);
+                null,
+                request.egress(),
+                request.secrets());
     }
 
     /** A sandbox outlives the command that it was made for. */
@@ -201,7 +203,8 @@ final class RunWork {
                                     null,
                                     null,
                                     null,
-                                    null),
+                                    null,
+                                    List.of()),
                             new Execs.Origin(
                                     run.doc().id,
                                     run.doc().language,

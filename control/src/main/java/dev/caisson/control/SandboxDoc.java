@@ -1,6 +1,7 @@
 package dev.caisson.control;
 
 import com.fasterxml.jackson.annotation.JsonAutoDetect;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.SandboxJson;
@@ -45,6 +46,9 @@ final class SandboxDoc {
     @Nullable String snapshot;
     @Nullable String policy;
     String policyVersion = "";
+    @Nullable String keyPolicy; // of the key that made it
+    @Nullable EgressJson egress; // what was asked, beside the policy
+    boolean wayOut; // made with one
     Map<String, String> labels = new LinkedHashMap<>();
     LimitsJson limits = LimitsJson.NONE;
     boolean root;
@@ -55,6 +59,8 @@ final class SandboxDoc {
     @Nullable String pool;
     String keyId = "";
     @Nullable String env; // sealed
+    List<String> secretNames = List.of();
+    Map<String, String> secrets = Map.of(); // variables for placeholders by ids; "": none
     Instant createdAt = Instant.EPOCH;
     @Nullable Instant startedAt;
     @Nullable Instant timeoutAt;
@@ -91,6 +97,25 @@ final class SandboxDoc {
                 labels,
                 version,
                 Json.write(this));
+    }
+
+    /** Becomes what another document asks for, but for what the engine was told already. */
+    void take(SandboxDoc asked) {
+        name = asked.name;
+        labels = asked.labels;
+        policy = asked.policy;
+        policyVersion = asked.policyVersion;
+        egress = asked.egress;
+        keyPolicy = asked.keyPolicy;
+        run = asked.run;
+        owned = asked.owned;
+        autoResume = asked.autoResume;
+        pauseOnTimeout = asked.pauseOnTimeout;
+        timeoutMillis = asked.timeoutMillis;
+        idleTimeoutMillis = asked.idleTimeoutMillis;
+        maxLifeMillis = asked.maxLifeMillis;
+        secretNames = asked.secretNames;
+        secrets = asked.secrets;
     }
 
     boolean over() {
@@ -143,7 +168,8 @@ final class SandboxDoc {
                 detail,
                 degraded,
                 node == null ? "" : node,
-                version);
+                version,
+                egress);
     }
 
     /** When it will end or pause as things stand, and why. */

@@ -131,12 +131,15 @@ final class Sandboxes implements SandboxService {
         SandboxDoc doc = SandboxDoc.of(row);
         boolean template = request.template() == null || request.template().equals(doc.template);
         boolean policy = policy(caller, request.policy()).equals(policy(caller, doc.policy));
-        if (!template || !policy) {
+        boolean egress = request.egress() == null || request.egress().equals(doc.egress);
+        boolean secrets = doc.secretNames.containsAll(SecretUses.wanted(request));
+        if (!template || !policy || !egress || !secrets) {
             throw CaissonException.of(
                             ErrorCode.ALREADY_EXISTS,
                             "A sandbox named '"
                                     + doc.name
-                                    + "' is there with another template or policy.")
+                                    + "' is there with another template, policy, way out or"
+                                    + " secrets.")
                     .withRemedy("Ask for the same, or use another name.")
                     .withDetail("current", doc.template);
         }
@@ -485,7 +488,9 @@ final class Sandboxes implements SandboxService {
                 doc.volumes,
                 doc.owned,
                 doc.allowDegraded,
-                "none");
+                "none",
+                doc.egress,
+                doc.secretNames);
     }
 
     @Override

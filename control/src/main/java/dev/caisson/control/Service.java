@@ -7,6 +7,7 @@ import dev.caisson.api.EventType;
 import dev.caisson.core.Engine;
 import dev.caisson.core.EngineCaisson;
 import dev.caisson.core.Room;
+import dev.caisson.core.SecretSink;
 import dev.caisson.v1.InfoJson;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -34,6 +35,8 @@ public final class Service implements Control {
     private static final long HOUR = 3600;
     private static final long ORPHANS_SECONDS = 10;
     private static final long TICK_MILLIS = 100;
+    private static final long SECRETS_MILLIS = 500; // what other servers do is in force in a second
+    private static final long EGRESS_MILLIS = 250; // a changed policy cuts within a second
     private static final List<String> FEATURES =
             List.of(
                     "runs",
@@ -50,6 +53,7 @@ public final class Service implements Control {
                     "pools",
                     "approvals",
                     "webhooks",
+                    "secrets",
                     "events",
                     "logs",
                     "usage",
@@ -64,6 +68,7 @@ public final class Service implements Control {
     private final Usages usages;
     private final Answers answers;
     private final Webhooks webhooks;
+    private final SecretParts secrets;
     private final Deliveries deliveries;
     private final Tokens tokens;
     private final Lives lives;
@@ -87,7 +92,11 @@ public final class Service implements Control {
         Meter meter = new Meter(ledger);
         Policies policies = new Policies(ledger, cursors);
         Quotas quotas = new Quotas(ledger, directory, meter::hour);
+        SecretSources sources = new SecretSources(config.secrets(), System::getenv);
+        secrets = new SecretParts(ledger, cursors, vault, directory, sources);
         ScheduledThreadPoolExecutor timers = timers();
+        Approvals approvals = new Approvals(ledger, cursors);
+        Boxes boxes = new Boxes(ledger);
         parts =
                 new Parts(
                         config,
@@ -98,10 +107,13 @@ public final class Service implements Control {
                         policies,
                         quotas,
                         new KeptDisks(quotas),
-                        new Approvals(ledger, cursors),
+                        approvals,
                         meter,
                         new OutputPace(config.outputRate(), System::nanoTime),
-                        new Boxes(ledger),
+                        boxes,
+                        secrets.uses(),
+                        new Gateways(ledger, policies, boxes, approvals, secrets),
+                        new Redactions(secrets.uses(), boxes),
                         timers);
         String bootId = bootId();
         lives = new Lives(parts, bootId);
@@ -191,6 +203,11 @@ public final class Service implements Control {
                 });
         Thread.ofVirtual().name("caisson-erasure").start(erasure::resume);
         tell(EventType.SERVER_STARTED);
+        housekeeping.everyMillis(
+                SECRETS_MILLIS,
+                "secrets",
+                () -> secrets.uses().tick(parts.boxes(), parts.policies()));
+        housekeeping.everyMillis(EGRESS_MILLIS, "egress", parts.gateways()::tick);
         housekeeping.every(ORPHANS_SECONDS, "orphans", disks::orphans);
         housekeeping.every(1, "approvals", () -> parts.approvals().expire(ledger.now()));
     }
@@ -394,6 +411,16 @@ public final class Service implements Control {
     @Override
     public WebhookService webhooks() {
         return webhooks;
+    }
+
+    @Override
+    public SecretService secrets() {
+        return secrets.service();
+    }
+
+    /** For tests: what takes secrets in the place of a gateway. */
+    void secretSink(SecretSink sink) {
+        secrets.connect(sink);
     }
 
     @Override

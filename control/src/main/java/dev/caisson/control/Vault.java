@@ -45,13 +45,18 @@ public final class Vault {
     }
 
     String seal(String purpose, String clear) {
+        return seal(purpose, clear.getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** The same of bytes, which the caller clears. */
+    String seal(String purpose, byte[] clear) {
         byte[] nonce = new byte[NONCE_BYTES];
         RANDOM.nextBytes(nonce);
         try {
             Cipher cipher = Cipher.getInstance("AES/GCM/NoPadding");
             cipher.init(Cipher.ENCRYPT_MODE, cipherKey, new GCMParameterSpec(TAG_BITS, nonce));
             cipher.updateAAD(purpose.getBytes(StandardCharsets.UTF_8));
-            byte[] text = cipher.doFinal(clear.getBytes(StandardCharsets.UTF_8));
+            byte[] text = cipher.doFinal(clear);
             byte[] all = new byte[NONCE_BYTES + text.length];
             System.arraycopy(nonce, 0, all, 0, NONCE_BYTES);
             System.arraycopy(text, 0, all, NONCE_BYTES, text.length);
@@ -68,6 +73,11 @@ public final class Vault {
      *     for another purpose
      */
     String open(String purpose, String sealed) {
+        return new String(openBytes(purpose, sealed), StandardCharsets.UTF_8);
+    }
+
+    /** The same as bytes, which the caller clears after use. */
+    byte[] openBytes(String purpose, String sealed) {
         byte[] all = Base64.getDecoder().decode(sealed);
         try {
             Cipher cipher = Cipher.getInstance("AES/GCM/NoPadding");
@@ -76,9 +86,7 @@ public final class Vault {
                     cipherKey,
                     new GCMParameterSpec(TAG_BITS, all, 0, NONCE_BYTES));
             cipher.updateAAD(purpose.getBytes(StandardCharsets.UTF_8));
-            return new String(
-                    cipher.doFinal(all, NONCE_BYTES, all.length - NONCE_BYTES),
-                    StandardCharsets.UTF_8);
+            return cipher.doFinal(all, NONCE_BYTES, all.length - NONCE_BYTES);
         } catch (GeneralSecurityException | IllegalArgumentException e) {
             throw CaissonException.of(
                             ErrorCode.INTERNAL,

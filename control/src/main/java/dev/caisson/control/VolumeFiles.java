@@ -8,6 +8,7 @@ import dev.caisson.api.ExecResult;
 import dev.caisson.api.ExecSpec;
 import dev.caisson.api.SandboxFiles;
 import dev.caisson.core.Ids;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.FileJson;
 import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.MoveRequest;
@@ -112,7 +113,7 @@ final class VolumeFiles implements ContentService {
                 volume,
                 path,
                 (files, at) -> {
-                    Archives.write(files, at, target);
+                    Archives.write(files, at, target, true);
                     return at;
                 });
     }
@@ -353,7 +354,9 @@ final class VolumeFiles implements ContentService {
                 // Should this server die meanwhile, the next one ends it at once.
                 true,
                 policy.allowDegraded() ? true : null,
-                "none");
+                "none",
+                EgressJson.closed(),
+                List.of());
     }
 
     private static long least(long wanted, @Nullable Long most) {

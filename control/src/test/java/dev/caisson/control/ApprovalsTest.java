@@ -51,7 +51,7 @@ final class ApprovalsTest {
                         null,
                         null,
                         List.of(),
-                        Map.of(),
+                        null,
                         null,
                         null,
                         null,
@@ -149,7 +149,8 @@ final class ApprovalsTest {
                 null,
                 null,
                 null,
-                null);
+                null,
+                List.of());
     }
 
     @Test

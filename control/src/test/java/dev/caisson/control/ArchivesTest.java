@@ -3,6 +3,7 @@ package dev.caisson.control;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.caisson.api.ErrorCode;
+import dev.caisson.redact.Redactor;
 import dev.caisson.v1.SandboxJson;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -251,6 +252,38 @@ final class ArchivesTest {
             }
         }
         assertThat(names).contains("a%b", "d/c");
+    }
+
+    @Test
+    void anEntryIsAsLongAsWhatIsLeftOfAFile() throws IOException {
+        files(files -> {
+            files.write("/work/out/key", "key hunter2-secret, six-six");
+            files.write("/work/out/plain", "nothing");
+        });
+        Redactor redactor =
+                Redactor.of(
+                        List.of(
+                                "hunter2-secret".getBytes(StandardCharsets.UTF_8),
+                                "six-six".getBytes(StandardCharsets.UTF_8)));
+        host.service
+                .parts()
+                .boxes()
+                .of(sandbox.id())
+                .orElseThrow()
+                .hosted()
+                .redaction()
+                .set(redactor);
+        ByteArrayOutputStream archive = new ByteArrayOutputStream();
+        host.service.files().archive(host.admin, sandbox.id(), "/work/out", archive);
+        List<String> contents = new ArrayList<>();
+        try (TarArchiveInputStream tar =
+                new TarArchiveInputStream(new ByteArrayInputStream(archive.toByteArray()))) {
+            while (tar.getNextEntry() != null) {
+                contents.add(new String(tar.readAllBytes(), StandardCharsets.UTF_8));
+            }
+        }
+        assertThat(contents).contains("key [redacted], [redacted]", "nothing");
+        assertThat(host.types("secret.")).contains("secret.redacted");
     }
 
     private void files(Consumer<dev.caisson.api.SandboxFiles> action) {

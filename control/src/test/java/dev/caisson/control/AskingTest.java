@@ -19,7 +19,7 @@ final class AskingTest {
     private static ExecRequest command(String line, @Nullable String cwd) {
         return new ExecRequest(
                 List.of(), line, Map.of(), cwd, null, null, null, null, null, null, null, null,
-                null);
+                null, List.of());
     }
 
     @ParameterizedTest

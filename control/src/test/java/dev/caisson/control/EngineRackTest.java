@@ -41,6 +41,7 @@ final class EngineRackTest {
                 List.of(),
                 Duration.ofMinutes(1),
                 true,
+                List.of(),
                 "1");
     }
 

@@ -64,7 +64,8 @@ final class ExecsTest {
                 null,
                 null,
                 null,
-                null);
+                null,
+                List.of());
     }
 
     @Test
@@ -77,6 +78,34 @@ final class ExecsTest {
         assertThat(Objects.requireNonNull(last.result()).stdout().data()).isEqualTo("hé\n");
         assertThat(host.types("exec.")).containsExactly("exec.started", "exec.ended");
         assertThat(FakeHost.text(host.follow(id, null))).isEqualTo("hé\n");
+    }
+
+    @Test
+    void keepsNoSecretInOutputResultOrEvents() throws IOException {
+        String secret = "hunter2-secret";
+        host.service
+                .parts()
+                .boxes()
+                .of(sandbox.id())
+                .orElseThrow()
+                .hosted()
+                .redaction()
+                .set(
+                        dev.caisson.redact.Redactor.of(
+                                List.of(secret.getBytes(java.nio.charset.StandardCharsets.UTF_8))));
+        String id = host.start(sandbox.id(), "echo", "a", secret, "b");
+        List<StreamItem> items = host.follow(id, null);
+        assertThat(FakeHost.text(items)).isEqualTo("a [redacted] b\n");
+        ExecJson last = end(id);
+        assertThat(Objects.requireNonNull(last.result()).stdout().data())
+                .isEqualTo("a [redacted] b\n");
+        StreamItem middle = items.get(1);
+        assertThat(host.follow(id, middle.id()))
+                .extracting(StreamItem::type)
+                .containsExactly("exit");
+        await().until(() -> host.types("secret.").equals(List.of("secret.redacted")));
+        String events = host.service.events().list(host.admin, 0, 100, null, null).toString();
+        assertThat(events).contains("[redacted]").doesNotContain(secret);
     }
 
     @Test

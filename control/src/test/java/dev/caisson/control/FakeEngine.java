@@ -32,7 +32,7 @@ final class FakeEngine implements Engine {
 
     @Override
     public Capabilities capabilities() {
-        return new Capabilities(false, false, false);
+        return new Capabilities(false, false, false, false);
     }
 
     @Override

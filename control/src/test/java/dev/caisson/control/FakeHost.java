@@ -4,6 +4,7 @@ import dev.caisson.api.ByteSize;
 import dev.caisson.api.Tier;
 import dev.caisson.engine.namespaces.NamespacesEngine;
 import dev.caisson.testkit.FakeAgent;
+import dev.caisson.testkit.FakeGateway;
 import dev.caisson.testkit.FakeLauncher;
 import dev.caisson.v1.EventJson;
 import dev.caisson.v1.ExecRequest;
@@ -36,10 +37,24 @@ final class FakeHost implements AutoCloseable {
     final Path data;
 
     private final Vault vault;
+    private @Nullable FakeGateway gateway;
     private final List<FakeHost> earlier = new ArrayList<>();
 
     static FakeHost open(Path folder) {
+        return open(folder, new FakeLauncher(folder));
+    }
+
+    /** One whose engine can give a way out, or says so. */
+    static FakeHost openWithEgress(Path folder) {
         FakeLauncher launcher = new FakeLauncher(folder);
+        FakeGateway gateway = new FakeGateway(folder);
+        launcher.gateway(gateway.socket());
+        FakeHost host = open(folder, launcher);
+        host.gateway = gateway;
+        return host;
+    }
+
+    private static FakeHost open(Path folder, FakeLauncher launcher) {
         launcher.lease();
         launcher.onAgent(FakeHost::programs);
         Vault vault = new Vault(Vault.newKey());
@@ -86,12 +101,18 @@ final class FakeHost implements AutoCloseable {
                         64,
                         "http://{port}-{id}.localhost",
                         WebhookConfig.defaults(),
-                        null);
+                        null,
+                        SecretConfig.none());
         service = Service.open(config, store, engines, vault, clock);
         this.admin =
                 admin == null
                         ? service.authenticate(Fixture.text(service.bootstrap().orElseThrow()))
                         : admin;
+    }
+
+    /** Of one that was opened with a way out. */
+    FakeGateway gateway() {
+        return Objects.requireNonNull(gateway);
     }
 
     /** Programs that wait: {@code sleep} until it is killed, {@code talk} writes before. */
@@ -129,6 +150,7 @@ final class FakeHost implements AutoCloseable {
     FakeHost server(String node) {
         FakeHost next = new FakeHost(launcher, memory.server(node), clock, vault, data, admin);
         next.earlier.add(this);
+        next.gateway = gateway;
         return next;
     }
 
@@ -179,7 +201,9 @@ final class FakeHost implements AutoCloseable {
                 List.of(),
                 null,
                 null,
-                null);
+                null,
+                null,
+                List.of());
     }
 
     SandboxJson create() {
@@ -232,5 +256,8 @@ final class FakeHost implements AutoCloseable {
         service.close();
         earlier.forEach(host -> host.service.close());
         launcher.close();
+        if (gateway != null) {
+            gateway.close();
+        }
     }
 }

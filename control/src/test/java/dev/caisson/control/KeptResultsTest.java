@@ -76,7 +76,9 @@ final class KeptResultsTest {
                         null,
                         Map.of(),
                         null,
-                        null);
+                        null,
+                        null,
+                        List.of());
         String id = runs().start(caller, request).id();
         RunJson last = runs().await(caller, id, Duration.ofSeconds(15)).orElseThrow();
         assertThat(last.state()).isEqualTo("ended");

@@ -41,7 +41,7 @@ final class LineageTest {
                         null,
                         null,
                         List.of(),
-                        Map.of(),
+                        null,
                         null,
                         null,
                         null,

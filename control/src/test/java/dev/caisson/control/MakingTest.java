@@ -64,7 +64,7 @@ final class MakingTest {
     @Test
     void aSandboxOfAPoolIsFoundToo() {
         PoolService pools = host.service.pools();
-        pools.create(host.admin, new PoolRequest("p", null, null, null, null, 1));
+        pools.create(host.admin, new PoolRequest("p", null, null, null, null, 1, null));
         Awaitility.await().until(() -> pools.find(host.admin, "p").ready() == 1);
         String id = made("k", () -> host.create().id());
         assertThat(pools.find(host.admin, "p").claimed()).isEqualTo(1);
@@ -115,7 +115,9 @@ final class MakingTest {
                 null,
                 Map.of(),
                 null,
-                null);
+                null,
+                null,
+                List.of());
     }
 
     @Test

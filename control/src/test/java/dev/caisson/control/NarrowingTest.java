@@ -11,7 +11,6 @@ import dev.caisson.v1.LimitsJson;
 import dev.caisson.v1.PolicyJson;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
@@ -94,7 +93,7 @@ final class NarrowingTest {
                 random.nextBoolean() ? null : limits(random),
                 random.nextBoolean() ? null : limits(random),
                 templates,
-                Map.of(),
+                null,
                 some(random, "denied", "allowed"),
                 random.nextBoolean() ? null : Boolean.valueOf(random.nextBoolean()),
                 number(random, 1, 100_000),

@@ -106,7 +106,7 @@ final class OtherServersTest {
         String pool =
                 host.service
                         .pools()
-                        .create(host.admin, new PoolRequest("p", null, null, null, null, 0))
+                        .create(host.admin, new PoolRequest("p", null, null, null, null, 0, null))
                         .id();
 
         FakeHost one = host;

@@ -112,6 +112,9 @@ final class PoliciesTest {
                 "{\"ask\":[{\"kind\":\"exec\",\"commands\":[\" \"]}]}",
                 "{\"ask\":[{\"kind\":\"exec\",\"paths\":[\"etc\"]}]}",
                 "{\"ask\":[{}]}",
+                "{\"egress\":{\"allow\":[{\"host\":\"*\"}]}}",
+                "{\"egress\":{\"mode\":\"open\"}}",
+                "{\"egress\":{\"allow\":[{\"cidr\":\"10.0.0.1/8\",\"ports\":[1]}]}}",
                 "{\"name\":\"another\"}"
             })
     void whatNobodyUnderstandsIsNotStored(String json) {
@@ -120,10 +123,7 @@ final class PoliciesTest {
     }
 
     @Test
-    void egressIsNotAvailableAndNamesAreStrict() {
-        refused(
-                ErrorCode.NOT_AVAILABLE,
-                () -> policies.put(admin, "p", policy("{\"egress\":{\"allow\":[\"*\"]}}"), null));
+    void namesAreStrict() {
         String id = policies.put(admin, "p", PolicyJson.defaults(), null).id();
         for (String name : List.of("", "-a", "A", "a".repeat(40), "a/b", String.valueOf(id))) {
             refused(

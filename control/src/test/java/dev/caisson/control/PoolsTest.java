@@ -49,7 +49,7 @@ final class PoolsTest {
     }
 
     private void pool(String name, int size) {
-        pools().create(host.admin, new PoolRequest(name, null, null, null, null, size));
+        pools().create(host.admin, new PoolRequest(name, null, null, null, null, size, null));
         full(name, size);
     }
 
@@ -83,7 +83,9 @@ final class PoolsTest {
                 List.of(),
                 null,
                 null,
-                pool);
+                pool,
+                null,
+                List.of());
     }
 
     private SandboxJson claim(@Nullable String name, @Nullable Long memory) {
@@ -168,7 +170,7 @@ final class PoolsTest {
     @Test
     void fillsAgainAfterAFailure() {
         host.launcher.onCreate(create -> FakeLauncher.error(0, ErrorKind.ERROR_NO_CAPACITY, "no"));
-        pools().create(host.admin, new PoolRequest("p", null, null, null, null, 2));
+        pools().create(host.admin, new PoolRequest("p", null, null, null, null, 2, null));
         await().until(() -> !host.types("sandbox.ended").isEmpty());
         host.launcher.onCreate(create -> null);
         full("p", 2);
@@ -211,7 +213,7 @@ final class PoolsTest {
                                 null, null, null, 2L << 30, null, null, null, null, null, null));
         LimitsJson small =
                 new LimitsJson(null, 512L << 20, null, null, null, null, null, null, null, null);
-        pools().create(caller, new PoolRequest("p", null, null, small, null, 2));
+        pools().create(caller, new PoolRequest("p", null, null, small, null, 2, null));
         await().until(() -> pools().find(caller, "p").ready() == 2);
         Fixture.refused(
                 ErrorCode.QUOTA_EXCEEDED,

@@ -73,7 +73,7 @@ final class PortsTest {
                         null,
                         null,
                         List.of(),
-                        Map.of(),
+                        null,
                         null,
                         publicPorts,
                         null,

@@ -54,7 +54,7 @@ final class RunsTest {
             boolean inline) {
         return new RunRequest(
                 code, language, argv, null, List.of(), files, null, Map.of(), null, null, null,
-                null, null, null, null, inline, null, Map.of(), null, null);
+                null, null, null, null, inline, null, Map.of(), null, null, null, List.of());
     }
 
     private static RunRequest argv(String... argv) {

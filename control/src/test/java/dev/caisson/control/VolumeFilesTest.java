@@ -111,7 +111,9 @@ final class VolumeFilesTest {
                                 List.of(new VolumeMountJson(volume, "/data", readOnly)),
                                 null,
                                 null,
-                                null))
+                                null,
+                                null,
+                                List.of()))
                 .sandbox();
     }
 
@@ -231,7 +233,7 @@ final class VolumeFilesTest {
                                 null, 32L << 20, 16L, null, null, null, null, null, null, null),
                         null,
                         List.of(),
-                        Map.of(),
+                        null,
                         null,
                         null,
                         60_000L,

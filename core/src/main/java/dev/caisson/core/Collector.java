@@ -39,11 +39,20 @@ final class Collector {
         void copied(long bytes, long total);
     }
 
+    /**
+     * What is asked for.
+     *
+     * @param limit bytes of all files together
+     * @param inline whether small files come with their content
+     */
+    record Asked(ByteSize limit, boolean inline, Progress progress, RedactionEvents redactions) {}
+
     private final Transfers transfers;
     private final ByteString folder;
     private final @Nullable HostFolder host;
     private final boolean inline;
     private final Progress progress;
+    private final RedactionEvents redactions;
     private final Map<Integer, Transfers.Get> ahead = new HashMap<>();
     private long room;
     private long copied;
@@ -54,22 +63,15 @@ final class Collector {
      *
      * @param folder that the paths are relative to
      * @param host where files go; null: nowhere
-     * @param limit bytes of all files together
-     * @param inline whether small files come with their content
      */
-    Collector(
-            Transfers transfers,
-            ByteString folder,
-            @Nullable HostFolder host,
-            ByteSize limit,
-            boolean inline,
-            Progress progress) {
+    Collector(Transfers transfers, ByteString folder, @Nullable HostFolder host, Asked asked) {
         this.transfers = transfers;
         this.folder = folder;
         this.host = host;
-        this.room = limit.bytes();
-        this.inline = inline;
-        this.progress = progress;
+        this.room = asked.limit().bytes();
+        this.inline = asked.inline();
+        this.progress = asked.progress();
+        this.redactions = asked.redactions();
     }
 
     List<ResultFile> collect(List<FileEntry> entries) {
@@ -170,6 +172,7 @@ final class Collector {
                 host.file(entry.getPath(), entry.getMode() & 0777, copy::run);
             }
             room -= copy.bytes;
+            redactions.inFile(Names.escape(entry.getPath()), get.redactions());
             return new ResultFile(
                     Names.escape(entry.getPath()),
                     FileType.REGULAR,

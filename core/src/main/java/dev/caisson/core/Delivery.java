@@ -25,7 +25,14 @@ interface Delivery {
 
     default void started(long seq, long pid) throws ProtocolException {}
 
-    void output(long seq, OutputFd fd, long offset, ByteString data) throws ProtocolException;
+    /**
+     * Output.
+     *
+     * @param weight bytes of the agent's credit that it stands for, of which fewer or more may be
+     *     left
+     */
+    void output(long seq, OutputFd fd, long offset, ByteString data, long weight)
+            throws ProtocolException;
 
     default void gap(long seq, OutputFd fd, long offset, long bytes) throws ProtocolException {}
 
@@ -54,9 +61,9 @@ interface Delivery {
         }
 
         @Override
-        public void output(long seq, OutputFd fd, long offset, ByteString data) {
+        public void output(long seq, OutputFd fd, long offset, ByteString data, long weight) {
             if (exec != null) {
-                exec.consumed(data.size());
+                exec.consumed(weight);
             }
         }
 

@@ -121,6 +121,17 @@ public interface Engine extends AutoCloseable {
     }
 
     /**
+     * What carries the way out of its sandboxes; connected, and started when it was not.
+     *
+     * @param listener told what it says from now on; one at a time
+     * @param eventsAfter number of the last event that was taken
+     * @throws CaissonException {@link ErrorCode#UNSUPPORTED} when it has none
+     */
+    default EgressGateway gateway(EgressListener listener, long eventsAfter) {
+        throw unsupported("give sandboxes a way out");
+    }
+
+    /**
      * Completed when the engine is of no use any more, because the connection to what holds its
      * sandboxes is gone; before its sandboxes are told to have ended as {@link
      * dev.caisson.api.EndReason#LOST}. Owned sandboxes are gone then; leased ones may live: a new
@@ -146,8 +157,9 @@ public interface Engine extends AutoCloseable {
      * @param pause freeze and thaw
      * @param memorySnapshot save and restore with memory
      * @param ioRate limit disk traffic
+     * @param egress a way out by policy
      */
-    record Capabilities(boolean pause, boolean memorySnapshot, boolean ioRate) {}
+    record Capabilities(boolean pause, boolean memorySnapshot, boolean ioRate, boolean egress) {}
 
     /**
      * What an engine knows about its host.

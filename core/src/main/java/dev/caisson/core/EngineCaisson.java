@@ -60,6 +60,12 @@ public final class EngineCaisson implements Caisson {
                             "The engine " + engine.name() + " cannot limit disk traffic.")
                     .withDetail("limit", "io");
         }
+        if (spec.egress().isPresent() && !engine.capabilities().egress()) {
+            throw CaissonException.of(
+                            ErrorCode.UNSUPPORTED,
+                            "The engine " + engine.name() + " cannot give a way out.")
+                    .withDetail("field", "egress");
+        }
         claimName(spec);
         boolean made = false;
         try {

@@ -18,6 +18,7 @@ import java.util.Optional;
  * @param snapshot saved disk to start from, of the same template; empty: an empty disk
  * @param volumes disks that outlive it
  * @param root whether commands may run as uid 0 inside
+ * @param egress the way out; empty: none
  */
 public record EngineRequest(
         String sandbox,
@@ -28,7 +29,8 @@ public record EngineRequest(
         Optional<Duration> maxLife,
         Optional<String> snapshot,
         List<VolumeMount> volumes,
-        boolean root) {
+        boolean root,
+        Optional<EgressPlan> egress) {
     /** Copies the list. */
     public EngineRequest {
         volumes = List.copyOf(volumes);
@@ -51,6 +53,22 @@ public record EngineRequest(
                 maxLife,
                 Optional.empty(),
                 List.of(),
-                false);
+                false,
+                Optional.empty());
+    }
+
+    /** The same with a way out. */
+    public EngineRequest withEgress(EgressPlan newEgress) {
+        return new EngineRequest(
+                sandbox,
+                group,
+                template,
+                limits,
+                lease,
+                maxLife,
+                snapshot,
+                volumes,
+                root,
+                Optional.of(newEgress));
     }
 }

@@ -2,12 +2,14 @@ package dev.caisson.core;
 
 import dev.caisson.api.ByteSize;
 import dev.caisson.api.CaissonException;
+import dev.caisson.api.Denied;
 import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Limits;
 import dev.caisson.api.Usage;
 import java.io.IOException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -84,6 +86,26 @@ public interface EngineSandbox {
      */
     default Saved save(String snapshot) {
         throw unsupported("cannot save disks");
+    }
+
+    /**
+     * Changes its way out, or tells it to a gateway anew; what is no longer allowed is cut within a
+     * second.
+     *
+     * @throws CaissonException {@link ErrorCode#UNSUPPORTED} when it was made without one
+     */
+    default void setEgress(EgressPlan plan) {
+        throw unsupported("gives sandboxes no way out");
+    }
+
+    /** Whether it has a way out. */
+    default boolean hasEgress() {
+        return false;
+    }
+
+    /** What was refused to it on the way out since then. */
+    default List<Denied> refusals(Instant since) {
+        return List.of();
     }
 
     /** What it uses now and has used so far. */

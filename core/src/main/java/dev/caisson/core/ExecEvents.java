@@ -8,7 +8,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /** Turns the steps of an exec into events. */
-record ExecEvents(Reporter reporter) implements ExecStream.Observer {
+record ExecEvents(Reporter reporter) implements ExecObserver {
 
     @Override
     public void limitHit(Limit limit) {
@@ -27,6 +27,11 @@ record ExecEvents(Reporter reporter) implements ExecStream.Observer {
                     data.put("limitsHit", result.limitsHit().stream().map(Limit::value).toList());
                     return data;
                 });
+    }
+
+    @Override
+    public void redacted(long count) {
+        new RedactionEvents(reporter).redacted(count);
     }
 
     @Override

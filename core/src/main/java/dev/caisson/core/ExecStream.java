@@ -22,7 +22,6 @@ import dev.caisson.wire.agent.Resume;
 import dev.caisson.wire.agent.Signal;
 import dev.caisson.wire.agent.StreamError;
 import java.io.IOException;
-import java.util.List;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
@@ -44,40 +43,20 @@ final class ExecStream implements AgentClient.Stream {
     private static final int ACK_STEP = 256 << 10;
     private static final int SIGKILL = 9;
 
-    /**
-     * What an exec is asked for beyond what the agent is told.
-     *
-     * @param outlives whether somebody else may take it over when this client goes away
-     */
-    record Options(
-            boolean capture,
-            long outputLimit,
-            boolean killOnOutput,
-            List<String> degraded,
-            boolean outlives) {}
-
     /** What consumers have taken: events confirmed, and bytes of output since this stream began. */
     private record Taken(long seq, long bytes) {}
-
-    /** Told the steps, for events; must not block. */
-    interface Observer {
-        default void limitHit(Limit limit) {}
-
-        default void ended(ExecResult result) {}
-
-        default void failed(CaissonException cause) {}
-    }
 
     private final AgentClient client;
     private final long number;
     private final ExecStart start;
-    private final Options options;
+    private final ExecOptions options;
     private final Delivery delivery;
-    private final Observer observer;
+    private final ExecObserver observer;
     private final @Nullable StdinStream stdin;
     private final CompletableFuture<ExecResult> end = new CompletableFuture<>();
     private final AtomicReference<Taken> taken;
     private final Heard heard;
+    private final Outlet outlet;
     private final boolean adopted;
 
     /** Of an adopted exec: whether its position may be its end; the agent forgets it then. */
@@ -101,9 +80,9 @@ final class ExecStream implements AgentClient.Stream {
     ExecStream(
             AgentClient client,
             ExecStart start,
-            Options options,
+            ExecOptions options,
             Delivery delivery,
-            Observer observer) {
+            ExecObserver observer) {
         this(client, client.newStream(), start, options, delivery, observer, null);
     }
 
@@ -113,11 +92,11 @@ final class ExecStream implements AgentClient.Stream {
             KnownExec known,
             Position from,
             ExecStart start,
-            Options options,
-            Delivery delivery) {
+            ExecOptions options,
+            Delivery delivery,
+            ExecObserver observer) {
         ExecStream stream =
-                new ExecStream(
-                        client, known.stream(), start, options, delivery, new Observer() {}, from);
+                new ExecStream(client, known.stream(), start, options, delivery, observer, from);
         stream.endMayBeTaken = known.ended() && from.seq() == known.lastSeq();
         return stream;
     }
@@ -126,9 +105,9 @@ final class ExecStream implements AgentClient.Stream {
             AgentClient client,
             long number,
             ExecStart start,
-            Options options,
+            ExecOptions options,
             Delivery delivery,
-            Observer observer,
+            ExecObserver observer,
             @Nullable Position from) {
         this.client = client;
         this.number = number;
@@ -154,6 +133,11 @@ final class ExecStream implements AgentClient.Stream {
                 new Heard(
                         options.capture() ? options.outputLimit() : 0,
                         from == null ? Position.START : from);
+        this.outlet =
+                new Outlet(
+                        options.redaction(),
+                        from == null ? Position.START : from,
+                        new Outside(this, heard, delivery, options.killOnOutput()));
     }
 
     /** Registers the stream and sends the start. */
@@ -254,7 +238,8 @@ final class ExecStream implements AgentClient.Stream {
 
     /** A consumer that confirms has taken an event and all before it. */
     void delivered(long upTo, long bytes) {
-        taken.updateAndGet(before -> new Taken(upTo, before.bytes() + bytes));
+        taken.updateAndGet(
+                before -> new Taken(Math.max(before.seq(), upTo), before.bytes() + bytes));
         acknowledgeWhenDue();
     }
 
@@ -431,6 +416,7 @@ final class ExecStream implements AgentClient.Stream {
                 Limit limit = Wire.limit(frame.getLimitHit().getLimit());
                 if (heard.firstTime(limit)) {
                     observer.limitHit(limit);
+                    outlet.settle();
                     delivery.limitHit(seq, limit);
                 }
             }
@@ -455,17 +441,12 @@ final class ExecStream implements AgentClient.Stream {
         if (now > granted) {
             throw new ProtocolException("The agent sent more output than it was granted.");
         }
-        boolean kill = heard.append(fd, data) && options.killOnOutput();
-        if (kill && killed == null) {
-            kill(dev.caisson.wire.agent.ExecReason.REASON_OUTPUT);
-        }
-        delivery.output(seq, fd, offset, data);
+        outlet.output(seq, fd, data);
     }
 
     private void gap(OutputFd fd, long offset, long bytes) throws IOException {
         heard.advance(fd, offset, bytes);
-        heard.skip(fd, bytes);
-        delivery.gap(seq, fd, offset, bytes);
+        outlet.gap(seq, fd, bytes);
     }
 
     // ---- ends
@@ -494,7 +475,10 @@ final class ExecStream implements AgentClient.Stream {
                         || cause.code() == ErrorCode.INVALID_STATE
                         || cause.code() == ErrorCode.LAUNCHER_UNAVAILABLE;
         if (options.outlives() && gone) {
-            over(() -> delivery.abandoned(() -> end.completeExceptionally(cause)));
+            over(() -> {
+                outlet.abandon();
+                delivery.abandoned(() -> end.completeExceptionally(cause));
+            });
             return;
         }
         ExecReason reason =
@@ -512,22 +496,39 @@ final class ExecStream implements AgentClient.Stream {
     private void complete(
             long last, ExecReason reason, OptionalInt exit, OptionalInt signal, Usage usage) {
         over(() -> {
+            lastOutput();
             if (options.capture() && heard.cut()) {
                 observer.limitHit(Limit.OUTPUT);
             }
             ExecResult result = heard.result(reason, exit, signal, usage, options);
-            delivery.ended(
-                    last,
-                    result,
-                    () -> {
-                        observer.ended(result);
-                        endTaken = true;
-                        end.complete(result);
-                        if (last > 0) {
-                            client.settle(this);
-                        }
-                    });
+            options.complete(result, whole -> deliver(last, whole));
         });
+    }
+
+    private void deliver(long last, ExecResult result) {
+        delivery.ended(
+                last,
+                result,
+                () -> {
+                    observer.ended(result);
+                    endTaken = true;
+                    end.complete(result);
+                    if (last > 0) {
+                        client.settle(this);
+                    }
+                });
+    }
+
+    /** What the redactor kept back goes out before the end is told. */
+    private void lastOutput() {
+        try {
+            long count = outlet.end();
+            if (count > 0) {
+                observer.redacted(count);
+            }
+        } catch (ProtocolException e) {
+            // More events than an agent may send: the end is told, and none of them.
+        }
     }
 
     private void failed(CaissonException cause) {
@@ -544,7 +545,7 @@ final class ExecStream implements AgentClient.Stream {
     void refused(CaissonException cause) {
         kill(dev.caisson.wire.agent.ExecReason.REASON_CANCELLED);
         client.forget(number);
-        over(() -> {});
+        over(outlet::abandon);
         end.completeExceptionally(cause);
     }
 

@@ -18,7 +18,9 @@ import java.util.concurrent.locks.ReentrantLock;
  * a terminal is captured as standard output.
  */
 final class Heard {
-    private final long[] nextOffset; // of the reading thread
+    private static final long UNKNOWN = -1;
+
+    private final long[] nextOffset; // as the agent counts; of the reading thread
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Capture stdout; // guarded by lock
@@ -33,7 +35,9 @@ final class Heard {
     Heard(long limit, Position from) {
         this.stdout = new Capture(limit);
         this.stderr = new Capture(limit);
-        this.nextOffset = new long[] {from.stdoutOffset(), from.stderrOffset(), from.ptyOffset()};
+        // What an earlier client kept was redacted: its offsets are not the agent's.
+        long next = from.seq() == 0 ? 0 : UNKNOWN;
+        this.nextOffset = new long[] {next, next, next};
     }
 
     /** Checks that bytes, or the count of lost ones, belong here. */
@@ -45,6 +49,9 @@ final class Heard {
                     case PTY -> 2;
                     case UNKNOWN -> throw new ProtocolException("Output of no descriptor.");
                 };
+        if (nextOffset[index] == UNKNOWN && offset >= 0) {
+            nextOffset[index] = offset;
+        }
         if (offset != nextOffset[index] || bytes < 0 || offset + bytes < 0) {
             throw new ProtocolException(
                     "Output at offset " + offset + " came instead of " + nextOffset[index] + ".");
@@ -101,7 +108,7 @@ final class Heard {
             OptionalInt exit,
             OptionalInt signal,
             Usage usage,
-            ExecStream.Options options) {
+            ExecOptions options) {
         lock.lock();
         try {
             return new ExecResult(

@@ -16,6 +16,7 @@ import dev.caisson.wire.agent.ExecState;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -56,6 +57,7 @@ public final class HostedSandbox implements AutoCloseable {
     private final boolean root;
     private final AtomicReference<@Nullable EndReason> wantedEnd = new AtomicReference<>();
     private final CompletableFuture<EngineSandbox.Ended> end = new CompletableFuture<>();
+    private final Redaction redaction = new Redaction();
     private final AgentClient client;
     private final Transfers transfers;
     private final LiveFiles files;
@@ -180,8 +182,8 @@ public final class HostedSandbox implements AutoCloseable {
         this.root = root;
         handle.onEnd().thenAccept(this::gone);
         this.client = connected();
-        this.transfers = new Transfers(client);
-        this.files = new LiveFiles(transfers, host.reporter(Optional.empty()));
+        this.transfers = new Transfers(client, redaction);
+        this.files = new LiveFiles(transfers, reporter(Optional.empty()));
     }
 
     private AgentClient connected() {
@@ -256,6 +258,11 @@ public final class HostedSandbox implements AutoCloseable {
         return known;
     }
 
+    /** What is taken out of all that leaves it: output of commands and files. */
+    public Redaction redaction() {
+        return redaction;
+    }
+
     // ---- commands
 
     /**
@@ -271,11 +278,15 @@ public final class HostedSandbox implements AutoCloseable {
                 execId,
                 spec.withCapture(false),
                 new SinkDelivery(sink, "caisson-exec-" + execId),
-                new ExecStream.Observer() {});
+                new RedactionEvents(reporter(Optional.of(execId))));
     }
 
-    StreamExec begin(
-            String execId, ExecSpec spec, Delivery delivery, ExecStream.Observer observer) {
+    /** Tells events about it, or about an exec of it, without secrets. */
+    private Reporter reporter(Optional<String> exec) {
+        return redaction.over(host.reporter(exec));
+    }
+
+    StreamExec begin(String execId, ExecSpec spec, Delivery delivery, ExecObserver observer) {
         checkUser(spec);
         ExecStream stream =
                 new ExecStream(
@@ -285,7 +296,7 @@ public final class HostedSandbox implements AutoCloseable {
                         delivery,
                         observer);
         stream.begin();
-        return new StreamExec(execId, stream, host.reporter(Optional.of(execId)));
+        return new StreamExec(execId, stream, reporter(Optional.of(execId)));
     }
 
     /** Refuses uid 0 where the sandbox was not made for it. */
@@ -298,14 +309,17 @@ public final class HostedSandbox implements AutoCloseable {
         }
     }
 
-    private ExecStream.Options options(ExecSpec spec) {
+    private ExecOptions options(ExecSpec spec) {
         Limits limits = settings.limits();
-        return new ExecStream.Options(
+        Instant start = Instant.now();
+        return new ExecOptions(
                 spec.capture(),
                 spec.outputLimit().orElse(limits.outputLimit()).bytes(),
                 spec.onOutputLimit().orElse(limits.onOutputLimit()) == OnOutputLimit.KILL,
                 degraded,
-                host.outlives());
+                host.outlives(),
+                handle.hasEgress() ? Optional.of(() -> handle.refusals(start)) : Optional.empty(),
+                redaction);
     }
 
     /**
@@ -333,6 +347,7 @@ public final class HostedSandbox implements AutoCloseable {
                     "Events of the exec " + known.exec() + " behind " + from + " are forgotten.");
         }
         ExecSpec plain = spec.withCapture(false);
+        Reporter reporter = reporter(Optional.of(known.exec()));
         ExecStream stream =
                 ExecStream.adopt(
                         client,
@@ -340,9 +355,9 @@ public final class HostedSandbox implements AutoCloseable {
                         from,
                         StartMessage.of(known.exec(), plain, settings.env(), settings.limits()),
                         options(plain),
-                        new SinkDelivery(sink, "caisson-exec-" + known.exec()));
+                        new SinkDelivery(sink, "caisson-exec-" + known.exec()),
+                        new RedactionEvents(reporter));
         stream.takeUp();
-        Reporter reporter = host.reporter(Optional.of(known.exec()));
         reporter.emit(EventType.EXEC_ADOPTED, "", () -> Map.of("seq", from.seq()));
         return new StreamExec(known.exec(), stream, reporter);
     }
@@ -455,7 +470,7 @@ public final class HostedSandbox implements AutoCloseable {
         }
 
         private Reporter reporter() {
-            return host.reporter(Optional.empty());
+            return HostedSandbox.this.reporter(Optional.empty());
         }
 
         @Override

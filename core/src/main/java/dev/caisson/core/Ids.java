@@ -27,6 +27,7 @@ public final class Ids {
         POOL("po"),
         POLICY("pl"),
         WEBHOOK("wh"),
+        SECRET("sc"),
         NODE("nd"),
         REQUEST("rq"),
         TEMPLATE("tp");

@@ -43,11 +43,13 @@ final class LiveFiles implements SandboxFiles {
 
     private final Transfers transfers;
     private final Reporter reporter;
+    private final RedactionEvents redactions;
     private volatile Changes baseline = Changes.NONE;
 
     LiveFiles(Transfers transfers, Reporter reporter) {
         this.transfers = transfers;
         this.reporter = reporter;
+        this.redactions = new RedactionEvents(reporter);
     }
 
     // ---- in
@@ -122,6 +124,7 @@ final class LiveFiles implements SandboxFiles {
                 }
                 bytes.writeBytes(data.toByteArray());
             }
+            redactions.inFile(path, get.redactions());
         }
         wasRead(path, bytes.size());
         return bytes.toByteArray();
@@ -176,6 +179,7 @@ final class LiveFiles implements SandboxFiles {
                 }
                 bytes += data.size();
             }
+            redactions.inFile(path, get.redactions());
         }
         return bytes;
     }
@@ -356,14 +360,12 @@ final class LiveFiles implements SandboxFiles {
                     e);
         }
         List<ResultFile> results;
+        Collector.Asked asked = new Collector.Asked(limit, inline, progress, redactions);
         if (target == null) {
-            results =
-                    new Collector(transfers, WORK, null, limit, inline, progress).collect(changed);
+            results = new Collector(transfers, WORK, null, asked).collect(changed);
         } else {
             try (HostFolder folder = HostFolder.open(target)) {
-                results =
-                        new Collector(transfers, WORK, folder, limit, inline, progress)
-                                .collect(changed);
+                results = new Collector(transfers, WORK, folder, asked).collect(changed);
             }
         }
         if (listing.truncated()) {

@@ -35,6 +35,7 @@ final class LiveSandbox implements Sandbox {
     private final EventBus.Subject subject;
     private final String id;
     private final String session;
+    private final LocalSecrets secrets;
     private final HostedSandbox hosted;
     private final Consumer<LiveSandbox> onGone;
     private final AtomicReference<SandboxState> state =
@@ -80,8 +81,10 @@ final class LiveSandbox implements Sandbox {
         this.id = engine.reserve(GROUP);
         EventBus.Subject about = EventBus.Subject.sandbox(id, session);
         this.subject = run.map(about::withRun).orElse(about);
+        this.secrets = new LocalSecrets(spec.secrets());
         reporter().emit(EventType.SANDBOX_CREATED, "", this::createdData);
         this.hosted = hosted(requested());
+        hosted.redaction().set(secrets.redactor());
     }
 
     private HostedSandbox hosted(EngineSandbox handle) {
@@ -89,7 +92,7 @@ final class LiveSandbox implements Sandbox {
             return new HostedSandbox(
                     handle,
                     new HostedSandbox.HostedSettings(
-                            0, spec.env(), spec.allowDegraded(), spec.limits()),
+                            0, secrets.over(spec.env()), spec.allowDegraded(), spec.limits()),
                     new OwnHost(),
                     spec.root());
         } catch (CaissonException e) {
@@ -100,6 +103,7 @@ final class LiveSandbox implements Sandbox {
 
     private EngineSandbox requested() {
         try {
+            secrets.open(engine, id, GROUP);
             return engine.create(
                     new EngineRequest(
                             id,
@@ -110,11 +114,16 @@ final class LiveSandbox implements Sandbox {
                             spec.maxLife(),
                             Optional.empty(),
                             List.of(),
-                            spec.root()));
+                            spec.root(),
+                            egress()));
         } catch (CaissonException e) {
             reporter().emit(EventType.SANDBOX_ENDED, EndReason.ENGINE_FAILED.value(), Map::of);
             throw e;
         }
+    }
+
+    private Optional<EgressPlan> egress() {
+        return spec.egress().map(document -> new EgressPlan(List.of(document), "", GROUP));
     }
 
     private void awaitReady() {
@@ -197,6 +206,11 @@ final class LiveSandbox implements Sandbox {
         return hosted.liveFiles();
     }
 
+    /** What is taken out of all that leaves it. */
+    Redaction redaction() {
+        return hosted.redaction();
+    }
+
     @Override
     public Tunnel dial(int port) {
         return hosted.dial(port);
@@ -237,7 +251,7 @@ final class LiveSandbox implements Sandbox {
         hosted.checkUser(command);
         checkNotPaused();
         String exec = Ids.next(Ids.Kind.EXEC);
-        Reporter reporter = events.about(subject.withExec(exec));
+        Reporter reporter = redaction().over(events.about(subject.withExec(exec)));
         reporter.emit(
                 EventType.EXEC_STARTED,
                 "",
@@ -347,6 +361,7 @@ final class LiveSandbox implements Sandbox {
                                 data.put("detail", ended.detail());
                                 return data;
                             });
+            Thread.ofVirtual().name("caisson-secrets").start(() -> secrets.close(engine));
             onGone.accept(LiveSandbox.this);
             end.complete(reason);
         }

@@ -8,6 +8,7 @@ import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.util.Arrays;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -17,6 +18,9 @@ final class PipeDelivery implements Delivery {
     private final Pipe stdout = new Pipe();
     private final Pipe stderr = new Pipe();
     private volatile @Nullable ExecStream exec;
+
+    /** By how much output is longer than what the agent wrote, until it is read. */
+    private final AtomicLong owed = new AtomicLong();
 
     InputStream stdout() {
         return stdout;
@@ -32,8 +36,11 @@ final class PipeDelivery implements Delivery {
     }
 
     @Override
-    public void output(long seq, OutputFd fd, long offset, ByteString data) {
+    public void output(long seq, OutputFd fd, long offset, ByteString data, long weight) {
         (fd == OutputFd.STDERR ? stderr : stdout).put(data);
+        long less = weight - data.size();
+        owed.addAndGet(Math.max(0, -less));
+        consumed(Math.max(0, less));
     }
 
     @Override
@@ -59,8 +66,10 @@ final class PipeDelivery implements Delivery {
 
     private void consumed(long bytes) {
         ExecStream of = exec;
-        if (of != null && bytes > 0) {
-            of.consumed(bytes);
+        long owes = owed.getAndUpdate(before -> Math.max(0, before - bytes));
+        long due = bytes - Math.min(bytes, owes);
+        if (of != null && due > 0) {
+            of.consumed(due);
         }
     }
 
@@ -131,7 +140,7 @@ final class PipeDelivery implements Delivery {
             int count;
             lock.lock();
             try {
-                while (size == 0 && !ended && !closed) {
+                while (size == 0 && length > 0 && !ended && !closed) {
                     changed.await();
                 }
                 if (size == 0 || length == 0) {

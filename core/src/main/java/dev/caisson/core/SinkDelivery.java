@@ -30,7 +30,7 @@ final class SinkDelivery implements Delivery {
         STOP
     }
 
-    private record Item(Step step, long seq, int bytes, Runnable call, Runnable after) {}
+    private record Item(Step step, long seq, long weight, Runnable call, Runnable after) {}
 
     private final ExecSink sink;
     private final String name;
@@ -78,9 +78,9 @@ final class SinkDelivery implements Delivery {
     }
 
     @Override
-    public void output(long seq, OutputFd fd, long offset, ByteString data)
+    public void output(long seq, OutputFd fd, long offset, ByteString data, long weight)
             throws ProtocolException {
-        put(seq, data.size(), () -> sink.output(seq, fd, offset, data.asReadOnlyByteBuffer()));
+        put(seq, weight, () -> sink.output(seq, fd, offset, data.asReadOnlyByteBuffer()));
     }
 
     @Override
@@ -114,7 +114,7 @@ final class SinkDelivery implements Delivery {
         last(new Item(Step.STOP, 0, 0, () -> {}, completion));
     }
 
-    private void put(long seq, int bytes, Runnable call) throws ProtocolException {
+    private void put(long seq, long weight, Runnable call) throws ProtocolException {
         lock.lock();
         try {
             if (over) {
@@ -123,7 +123,7 @@ final class SinkDelivery implements Delivery {
             if (queue.size() >= MAX_ITEMS) {
                 throw new ProtocolException("The agent sent more events than it may keep.");
             }
-            add(new Item(Step.EVENT, seq, bytes, call, () -> {}));
+            add(new Item(Step.EVENT, seq, weight, call, () -> {}));
         } finally {
             lock.unlock();
         }
@@ -182,7 +182,7 @@ final class SinkDelivery implements Delivery {
             return false;
         }
         if (exec != null && item.seq() > 0) {
-            exec.delivered(item.seq(), item.bytes());
+            exec.delivered(item.seq(), item.weight());
         }
         item.after().run();
         return true;

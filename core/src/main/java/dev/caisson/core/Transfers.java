@@ -8,6 +8,7 @@ import dev.caisson.api.User;
 import dev.caisson.api.UserInfo;
 import dev.caisson.api.Watch;
 import dev.caisson.api.WatchListener;
+import dev.caisson.redact.Redactor;
 import dev.caisson.wire.agent.AgentFrame;
 import dev.caisson.wire.agent.Cancel;
 import dev.caisson.wire.agent.ClientFrame;
@@ -45,9 +46,11 @@ final class Transfers {
     private static final int MAX_PORT = 65_535;
 
     private final AgentClient client;
+    private final Redaction redaction;
 
-    Transfers(AgentClient client) {
+    Transfers(AgentClient client, Redaction redaction) {
         this.client = client;
+        this.redaction = redaction;
     }
 
     // ---- writing
@@ -145,7 +148,7 @@ final class Transfers {
     // ---- reading
 
     /**
-     * Starts reading a regular file.
+     * Starts reading a regular file, without its secrets.
      *
      * @param length bytes at most; 0: to its end
      * @param window bytes that may be on their way
@@ -155,7 +158,17 @@ final class Transfers {
     }
 
     Get get(ByteString path, String name, long offset, long length, long window) {
-        Get get = new Get(name, window);
+        Redactor redactor = redaction.current();
+        return redactor.isEmpty()
+                ? get(path, new Get(name, window, null), offset, length)
+                : get(
+                        path,
+                        new Get(name, window, new RedactedFile(redactor, offset, length)),
+                        0,
+                        0);
+    }
+
+    private Get get(ByteString path, Get get, long offset, long length) {
         client.open(
                 get.number,
                 get,
@@ -165,7 +178,7 @@ final class Transfers {
                                         .setPath(path)
                                         .setOffset(offset)
                                         .setLength(length)
-                                        .setCreditBytes(window)));
+                                        .setCreditBytes(get.window)));
         return get;
     }
 
@@ -173,15 +186,28 @@ final class Transfers {
     final class Get implements AgentClient.Stream, AutoCloseable {
         private final long number = client.newStream();
         private final String name;
+        private final long window;
         private final Inflow in;
+        private final @Nullable RedactedFile redacted;
 
-        Get(String name, long window) {
+        Get(String name, long window, @Nullable RedactedFile redacted) {
             this.name = name;
+            this.window = window;
+            this.redacted = redacted;
             this.in = new Inflow(client, number, window);
         }
 
         /** The next bytes, empty at the end; waits for them. */
         ByteString next() {
+            return redacted == null ? received() : redacted.next(this::received);
+        }
+
+        /** How many secrets were taken out so far. */
+        long redactions() {
+            return redacted == null ? 0 : redacted.found();
+        }
+
+        private ByteString received() {
             try {
                 return in.next();
             } catch (InterruptedException e) {

@@ -193,11 +193,18 @@ class AgentClientFuzzTest {
                                     .addArgv(ByteString.copyFromUtf8("x"))
                                     .setStdinOpen(true)
                                     .build(),
-                            new ExecStream.Options(true, CAPTURE, true, List.of(), false),
+                            new ExecOptions(
+                                    true,
+                                    CAPTURE,
+                                    true,
+                                    List.of(),
+                                    false,
+                                    java.util.Optional.empty(),
+                                    new Redaction()),
                             new Delivery.Direct(),
-                            new ExecStream.Observer() {});
+                            new ExecObserver() {});
             exec.begin();
-            Transfers transfers = new Transfers(client);
+            Transfers transfers = new Transfers(client, new Redaction());
             CompletableFuture<Boolean> opened = new CompletableFuture<>();
             Future<Integer> read = reading(transfers, opened);
             if (prelude > 0) {

@@ -101,7 +101,7 @@ final class FakeEngine implements Engine {
 
     @Override
     public Capabilities capabilities() {
-        return new Capabilities(true, false, false);
+        return new Capabilities(true, false, false, false);
     }
 
     @Override

@@ -67,7 +67,8 @@ class HostedSandboxTest {
                         Optional.empty(),
                         Optional.empty(),
                         List.of(),
-                        root),
+                        root,
+                        Optional.empty()),
                 settings(1),
                 listener());
     }

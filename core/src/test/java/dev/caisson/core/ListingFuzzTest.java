@@ -94,12 +94,14 @@ class ListingFuzzTest {
         AgentClient gone = AgentClient.open(owner, "fuzz-listing", 1, 0);
         gone.close();
         return new Collector(
-                        new Transfers(gone),
+                        new Transfers(gone, new Redaction()),
                         ByteString.copyFromUtf8("/work"),
                         host,
-                        ByteSize.ofMib(1),
-                        true,
-                        (copied, total) -> {})
+                        new Collector.Asked(
+                                ByteSize.ofMib(1),
+                                true,
+                                (copied, total) -> {},
+                                new RedactionEvents((type, reason, data) -> {})))
                 .collect(entries);
     }
 }

@@ -33,7 +33,7 @@ class Recorder implements ExecSink {
     /** From now on nothing is kept, and what it is told never returns: its server was killed. */
     synchronized Recorder kill() {
         dead = true;
-        Recorder next = new Recorder();
+        Recorder next = successor();
         for (int i = 0; i < bytes.length; i++) {
             next.bytes[i].writeBytes(bytes[i].toByteArray());
             next.offsets[i] = offsets[i];
@@ -45,6 +45,11 @@ class Recorder implements ExecSink {
             next.end.complete(end.join());
         }
         return next;
+    }
+
+    /** One of the same kind. */
+    Recorder successor() {
+        return new Recorder();
     }
 
     synchronized Position position() {
@@ -89,7 +94,7 @@ class Recorder implements ExecSink {
                 throw new AssertionError(e);
             }
         }
-        if (next != seq + 1 || end.isDone()) {
+        if (!follows(next, seq) || end.isDone()) {
             wrong = step + " " + next + " came after " + seq;
         }
         seq = next;
@@ -105,6 +110,11 @@ class Recorder implements ExecSink {
     public void output(long next, OutputFd fd, long offset, ByteBuffer data) {
         beforeOutput();
         keep(next, fd, offset, data);
+    }
+
+    /** Whether a number may come behind another. */
+    boolean follows(long next, long before) {
+        return next == before + 1;
     }
 
     /** Called before output is taken. */

@@ -153,7 +153,8 @@ final class CaissonForms {
                 null,
                 sandbox.degraded(),
                 "local",
-                1);
+                1,
+                null);
     }
 
     private static LimitsJson limits(Limits limits) {

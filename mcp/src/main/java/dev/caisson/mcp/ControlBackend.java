@@ -86,7 +86,9 @@ public final class ControlBackend implements Backend {
                         List.of(),
                         true,
                         null,
-                        null);
+                        null,
+                        null,
+                        List.of());
         return control.sandboxes().create(caller, request).sandbox();
     }
 

@@ -205,7 +205,8 @@ final class RunTools {
                 null,
                 null,
                 null,
-                null);
+                null,
+                List.of());
     }
 
     private static RunRequest fresh(
@@ -234,7 +235,9 @@ final class RunTools {
                 null,
                 Map.of(),
                 null,
-                null);
+                null,
+                null,
+                List.of());
     }
 
     private static RunRequest freshCommand(Arguments.RunCommand asked) {
@@ -258,6 +261,8 @@ final class RunTools {
                 null,
                 Map.of(),
                 null,
-                null);
+                null,
+                null,
+                List.of());
     }
 }

@@ -140,7 +140,7 @@ class CaissonBackendTest {
             String code, List<InputFileJson> files, @Nullable String input) {
         return new RunRequest(
                 code, "sh", List.of(), null, List.of(), files, input, Map.of(), null, null, null,
-                null, null, 1234L, true, true, null, Map.of(), null, null);
+                null, null, 1234L, true, true, null, Map.of(), null, null, null, List.of());
     }
 
     @Test
@@ -212,7 +212,8 @@ class CaissonBackendTest {
                         null,
                         null,
                         null,
-                        null);
+                        null,
+                        List.of());
         Work work = backend.start(made.id(), request);
         await().untilAsserted(() ->
                 assertThat(new String(work.output(false, 0, 100).bytes(), StandardCharsets.UTF_8))

@@ -255,7 +255,9 @@ class ControlBackendTest {
                                 List.of(),
                                 true,
                                 null,
-                                null));
+                                null,
+                                null,
+                                List.of()));
         backend.list(Map.of(), 7, "c");
         assertThat(((Listing) requests.getLast()).states())
                 .contains("running", "paused")
@@ -303,7 +305,9 @@ class ControlBackendTest {
                                 null,
                                 Map.of(),
                                 null,
-                                null));
+                                null,
+                                null,
+                                List.of()));
         assertThat(work.status().state()).isEqualTo("running");
         state = "waiting_approval";
         approval = "ap1";

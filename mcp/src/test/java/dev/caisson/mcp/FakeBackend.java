@@ -80,7 +80,8 @@ final class FakeBackend implements Backend {
                         null,
                         List.of(),
                         "here",
-                        1);
+                        1,
+                        null);
         sandboxes.put(made.id(), made);
         files.put(made.id(), new ConcurrentHashMap<>());
         return made;

@@ -49,8 +49,11 @@ record HostPattern(HostName name, boolean below) {
         return dot < 0 ? "" : name.substring(dot + 1);
     }
 
-    boolean matches(HostName host) {
-        return below ? host.value().endsWith("." + name.value()) : host.equals(name);
+    /** Whether every host of the other is one of this. */
+    boolean covers(HostPattern other) {
+        return below
+                ? other.name.value().endsWith("." + name.value()) || other.equals(this)
+                : other.equals(this);
     }
 
     @Override

@@ -58,6 +58,17 @@ public enum Setting {
             "5s,30s,2m,10m,1h,6h,12h",
             "waits between the attempts to deliver an event, comma-separated; then it is a dead"
                     + " letter"),
+    SECRETS_FOLDERS(
+            "secrets.folders", "", "folders below which secrets may be read, comma-separated"),
+    SECRETS_ENV(
+            "secrets.env",
+            "",
+            "variables of the server's environment that may be secrets, comma-separated"),
+    SECRETS_COMMANDS(
+            "secrets.commands",
+            "",
+            "commands that print a secret: NAME=/PATH/OF/PROGRAM ARGUMENTS, comma-separated,"
+                    + " arguments parted by blanks, no shell"),
     MCP_APPROVER_KEY_FILE(
             "mcp.approverKeyFile",
             "",

@@ -160,6 +160,7 @@ public final class Settings {
         }
         new Wiring(this).checkStoreUrl();
         new Wiring(this).tokens();
+        new Wiring(this).secrets();
         optional(Setting.OTLP_ENDPOINT).ifPresent(Tracing::endpoint);
     }
 

@@ -3,6 +3,7 @@ package dev.caisson.serve;
 import dev.caisson.api.CaissonException;
 import dev.caisson.control.ControlConfig;
 import dev.caisson.control.Role;
+import dev.caisson.control.SecretConfig;
 import dev.caisson.control.TokenConfig;
 import dev.caisson.control.Vault;
 import dev.caisson.control.WebhookConfig;
@@ -14,7 +15,9 @@ import java.net.URI;
 import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import javax.crypto.spec.SecretKeySpec;
@@ -81,7 +84,8 @@ final class Wiring {
                 settings.number(Setting.EXECS_MAX),
                 portsUrl(),
                 webhooks(),
-                tokens());
+                tokens(),
+                secrets());
     }
 
     private String portsUrl() {
@@ -103,6 +107,35 @@ final class Wiring {
                 plain.parallel(),
                 settings.times(Setting.WEBHOOKS_BACKOFF),
                 plain.disableAfter());
+    }
+
+    /** What secrets may be read from. */
+    SecretConfig secrets() {
+        List<Path> folders = new ArrayList<>();
+        for (String word : settings.words(Setting.SECRETS_FOLDERS)) {
+            if (!word.startsWith("/") || Path.of(word).normalize().getNameCount() == 0) {
+                throw wrong(Setting.SECRETS_FOLDERS, "'" + word + "' is no absolute folder");
+            }
+            folders.add(Path.of(word));
+        }
+        Map<String, List<String>> commands = new HashMap<>();
+        for (String word : settings.words(Setting.SECRETS_COMMANDS)) {
+            int equals = word.indexOf('=');
+            List<String> argv = List.of(word.substring(equals + 1).strip().split(" +", -1));
+            if (equals < 1
+                    || !word.substring(0, equals).matches("[A-Za-z0-9_][A-Za-z0-9._-]{0,62}")
+                    || !argv.getFirst().startsWith("/")) {
+                throw wrong(
+                        Setting.SECRETS_COMMANDS, "a command is NAME=/PATH/OF/PROGRAM ARGUMENTS");
+            }
+            commands.put(word.substring(0, equals), argv);
+        }
+        return new SecretConfig(folders, settings.words(Setting.SECRETS_ENV), commands);
+    }
+
+    private static CaissonException wrong(Setting setting, String why) {
+        return CaissonException.invalid(
+                setting.key(), "The setting " + setting.key() + " is wrong: " + why + ".");
     }
 
     /** Null: no issuer is trusted. */

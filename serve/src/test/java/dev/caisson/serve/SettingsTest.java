@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
+import dev.caisson.control.SecretConfig;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -29,6 +30,38 @@ final class SettingsTest {
 
     private static Settings flag(Setting setting, String value) {
         return Settings.read(Optional.empty(), Map.of(), Map.of(setting, value));
+    }
+
+    @Test
+    void namesWhatSecretsMayBeReadFrom() throws IOException {
+        Settings settings =
+                file(
+                        "secrets:\n  folders: [/run/secrets, /etc/x/]\n  env: A,B\n"
+                                + "  commands: ['v=/bin/vault read -f=x  y', w=/bin/w]\n");
+        SecretConfig config = new Wiring(settings).secrets();
+
+        assertThat(config.folders()).containsExactly(Path.of("/etc/x"), Path.of("/run/secrets"));
+        assertThat(config.env()).containsExactlyInAnyOrder("A", "B");
+        assertThat(config.commands().get("v")).containsExactly("/bin/vault", "read", "-f=x", "y");
+        assertThat(config.commands()).containsOnlyKeys("v", "w");
+        assertThat(new Wiring(file("")).secrets()).isEqualTo(SecretConfig.none());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "secrets.folders, relative",
+        "secrets.folders, /",
+        "secrets.folders, /a/..",
+        "secrets.commands, vault",
+        "secrets.commands, =/bin/x",
+        "secrets.commands, v=relative",
+        "secrets.commands, v=",
+        "secrets.commands, a b=/bin/x",
+    })
+    void refusesOtherSourcesOfSecrets(String key, String value) {
+        assertThatThrownBy(() -> flag(Setting.of(key).orElseThrow(), value))
+                .isInstanceOf(CaissonException.class)
+                .hasMessageContaining(key);
     }
 
     @Test

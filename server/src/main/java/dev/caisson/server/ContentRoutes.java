@@ -153,6 +153,9 @@ final class ContentRoutes {
             files.read(caller, of, path, 0, -1, x.output());
             return new Answer.Sent();
         }
+        if (!files.sized(caller, of)) {
+            return whole(files, x, caller, of, path);
+        }
         Optional<Downloads.Part> part = Downloads.range(x, file.size());
         Downloads.Part wanted = part.orElse(new Downloads.Part(0, file.size()));
         Downloads.head(x, path, "application/octet-stream");
@@ -178,6 +181,18 @@ final class ContentRoutes {
             if (target.bytes() < wanted.length()) {
                 throw new IOException("The file became shorter while it was read.");
             }
+        }
+        return new Answer.Sent();
+    }
+
+    /** Of which nobody knows how long it will be: no part of it is asked for (RFC 9110, 14.2). */
+    private static Answer whole(
+            ContentService files, Exchange x, Caller caller, String of, String path)
+            throws IOException {
+        Downloads.head(x, path, "application/octet-stream");
+        x.response.getHeaders().put("Accept-Ranges", "none");
+        if (!x.request.getMethod().equals("HEAD")) {
+            files.read(caller, of, path, 0, -1, x.output());
         }
         return new Answer.Sent();
     }

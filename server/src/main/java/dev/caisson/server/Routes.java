@@ -25,6 +25,7 @@ final class Routes {
         routes.addAll(new ThingRoutes(deps).routes());
         routes.addAll(new PeopleRoutes(deps).routes());
         routes.addAll(new EventRoutes(deps).routes());
+        routes.addAll(new SecretRoutes(deps).routes());
         routes.addAll(common(deps));
         OpenApi document = new OpenApi(routes);
         routes.addAll(document.routes());
@@ -58,7 +59,7 @@ final class Routes {
                         .doc("Counts and times of the server, for those who run the service.")
                         .does(x -> metrics(deps, x)));
         routes.addAll(templates(deps));
-        for (String noun : List.of("secrets", "audit")) {
+        for (String noun : List.of("audit")) {
             routes.add(missing(noun, Route.get("/v1/" + noun)));
             routes.add(missing(noun, Route.post("/v1/" + noun)));
             routes.add(missing(noun, Route.get("/v1/" + noun + "/{id}")));

@@ -1,6 +1,8 @@
 package dev.caisson.server;
 
 import dev.caisson.control.Control;
+import dev.caisson.v1.EgressLayersJson;
+import dev.caisson.v1.PolicyCheckJson;
 import dev.caisson.v1.PolicyJson;
 import dev.caisson.v1.PoolJson;
 import dev.caisson.v1.PoolRequest;
@@ -178,6 +180,23 @@ final class ThingRoutes {
                                                         x.parameter("policy"),
                                                         x.json(PolicyJson.class),
                                                         x.ifMatch()))),
+                Route.get("/v1/sandboxes/{sandbox}/egress")
+                        .scope("policies:read")
+                        .gives(200, EgressLayersJson.class)
+                        .doc("The way out of a sandbox as the policies of now have it.")
+                        .does(x ->
+                                Answer.ok(
+                                        control.policies()
+                                                .egress(x.caller(), x.parameter("sandbox")))),
+                Route.post("/v1/policies/check")
+                        .scope("policies:read")
+                        .takes(PolicyJson.class)
+                        .gives(200, PolicyCheckJson.class)
+                        .doc("Says whether a policy is valid and what to mind; stores nothing.")
+                        .does(x ->
+                                Answer.ok(
+                                        control.policies()
+                                                .check(x.caller(), x.json(PolicyJson.class)))),
                 Route.delete("/v1/policies/{policy}")
                         .scope("policies:write")
                         .gives(204, Route.Kind.NONE, null)

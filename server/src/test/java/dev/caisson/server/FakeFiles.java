@@ -22,6 +22,7 @@ import org.jspecify.annotations.Nullable;
 final class FakeFiles implements FileService {
     final Map<String, byte[]> contents = new ConcurrentHashMap<>();
     final AtomicInteger broken = new AtomicInteger();
+    volatile boolean redacted;
 
     private byte[] content(String path) {
         byte[] content = contents.get(path);
@@ -67,6 +68,11 @@ final class FakeFiles implements FileService {
         byte[] content = content(path);
         int end = length < 0 ? content.length : (int) Math.min(content.length, offset + length);
         target.write(Arrays.copyOfRange(content, (int) offset, end));
+    }
+
+    @Override
+    public boolean sized(Caller caller, String sandbox) {
+        return !redacted;
     }
 
     @Override

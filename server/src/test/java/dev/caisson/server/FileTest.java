@@ -53,6 +53,20 @@ class FileTest {
     }
 
     @Test
+    void aFileThatMayBecomeShorterComesWhole() throws Exception {
+        SERVER.control.files.redacted = true;
+        try {
+            HttpResponse<String> whole = range("bytes=2-4");
+            assertThat(whole.statusCode()).isEqualTo(200);
+            assertThat(whole.body()).isEqualTo("0123456789");
+            assertThat(whole.headers().firstValue("Accept-Ranges")).contains("none");
+            assertThat(whole.headers().firstValue("Content-Length")).isEmpty();
+        } finally {
+            SERVER.control.files.redacted = false;
+        }
+    }
+
+    @Test
     void tellsTheSizeOnly() throws Exception {
         SERVER.control.files.contents.put("/work/sized", new byte[12345]);
         HttpResponse<String> size =

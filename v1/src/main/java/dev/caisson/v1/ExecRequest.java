@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  * @param pty a terminal instead of pipes
  * @param outputBytes captured and kept bytes
  * @param onOutputLimit {@code truncate} or {@code kill}
+ * @param secrets names of secrets that the sandbox's requests get while this runs, besides its own
  */
 public record ExecRequest(
         List<String> argv,
@@ -34,16 +35,19 @@ public record ExecRequest(
         @Nullable Boolean linger,
         @Nullable PtyJson pty,
         @Nullable Long outputBytes,
-        @Nullable String onOutputLimit) {
+        @Nullable String onOutputLimit,
+        List<String> secrets) {
     /** Copies the collections; absent ones are empty. */
     public ExecRequest {
         argv = List.copyOf(Absent.list(argv));
         env = Map.copyOf(Absent.map(env));
+        secrets = List.copyOf(Absent.list(secrets));
     }
 
     /** A command with every default. */
     public static ExecRequest of(List<String> argv) {
         return new ExecRequest(
-                argv, null, Map.of(), null, null, null, null, null, null, null, null, null, null);
+                argv, null, Map.of(), null, null, null, null, null, null, null, null, null, null,
+                List.of());
     }
 }

@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  * @param limits of what is kept warm
  * @param root {@code denied} or {@code allowed}
  * @param size kept ready
+ * @param egress narrows the way out that the policy gives; absent: all that the policy gives
  */
 public record PoolRequest(
         String name,
@@ -18,4 +19,5 @@ public record PoolRequest(
         @Nullable String tier,
         @Nullable LimitsJson limits,
         @Nullable String root,
-        int size) {}
+        int size,
+        @Nullable EgressJson egress) {}

@@ -27,6 +27,8 @@ import org.jspecify.annotations.Nullable;
  * @param labels own words
  * @param root {@code denied} or {@code allowed}
  * @param allowDegraded accept a host that cannot do all
+ * @param egress narrows the way out that the policy gives; absent: all that the policy gives
+ * @param secrets names of secrets that its requests get, each listed in the policy's egress
  */
 public record RunRequest(
         @Nullable String code,
@@ -48,7 +50,9 @@ public record RunRequest(
         @Nullable Long keepMillis,
         Map<String, String> labels,
         @Nullable String root,
-        @Nullable Boolean allowDegraded) {
+        @Nullable Boolean allowDegraded,
+        @Nullable EgressJson egress,
+        List<String> secrets) {
     /** Copies the collections; absent ones are empty. */
     public RunRequest {
         argv = List.copyOf(Absent.list(argv));
@@ -56,5 +60,33 @@ public record RunRequest(
         files = List.copyOf(Absent.list(files));
         env = Map.copyOf(Absent.map(env));
         labels = Map.copyOf(Absent.map(labels));
+        secrets = List.copyOf(Absent.list(secrets));
+    }
+
+    /** The same with that way out, as far as the policy gives it. */
+    public RunRequest withEgress(@Nullable EgressJson narrower) {
+        return new RunRequest(
+                code,
+                language,
+                argv,
+                command,
+                arguments,
+                files,
+                input,
+                env,
+                tier,
+                template,
+                snapshot,
+                policy,
+                limits,
+                timeoutMillis,
+                collect,
+                inlineFiles,
+                keepMillis,
+                labels,
+                root,
+                allowDegraded,
+                narrower,
+                secrets);
     }
 }

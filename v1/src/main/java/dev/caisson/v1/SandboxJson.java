@@ -38,6 +38,7 @@ import org.jspecify.annotations.Nullable;
  * @param degraded what the host could not do
  * @param node server that has it
  * @param version counts changes; the ETag
+ * @param egress what was asked to narrow the way out; absent: nothing
  */
 public record SandboxJson(
         String id,
@@ -69,7 +70,8 @@ public record SandboxJson(
         @Nullable String detail,
         List<String> degraded,
         String node,
-        long version) {
+        long version,
+        @Nullable EgressJson egress) {
     /** Copies the collections; absent ones are empty. */
     public SandboxJson {
         labels = Map.copyOf(Absent.map(labels));

@@ -26,6 +26,8 @@ import org.jspecify.annotations.Nullable;
  * @param owned it ends with the connection that made it (MCP sessions)
  * @param allowDegraded accept a host that cannot do all
  * @param pool name of a warm pool; absent: any that fits; {@code none}: a fresh one
+ * @param egress narrows the way out that the policy gives; absent: all that the policy gives
+ * @param secrets names of secrets that its requests get, each listed in the policy's egress
  */
 public record SandboxRequest(
         @Nullable String name,
@@ -46,18 +48,47 @@ public record SandboxRequest(
         List<VolumeMountJson> volumes,
         @Nullable Boolean owned,
         @Nullable Boolean allowDegraded,
-        @Nullable String pool) {
+        @Nullable String pool,
+        @Nullable EgressJson egress,
+        List<String> secrets) {
     /** Copies the collections; absent ones are empty. */
     public SandboxRequest {
         labels = Map.copyOf(Absent.map(labels));
         env = Map.copyOf(Absent.map(env));
         volumes = List.copyOf(Absent.list(volumes));
+        secrets = List.copyOf(Absent.list(secrets));
     }
 
     /** Everything as the policy has it. */
     public static SandboxRequest defaults() {
         return new SandboxRequest(
                 null, null, Map.of(), null, null, null, null, null, Map.of(), null, null, null,
-                null, null, null, List.of(), null, null, null);
+                null, null, null, List.of(), null, null, null, null, List.of());
+    }
+
+    /** The same with that way out, as far as the policy gives it. */
+    public SandboxRequest withEgress(@Nullable EgressJson narrower) {
+        return new SandboxRequest(
+                name,
+                ifExists,
+                labels,
+                tier,
+                template,
+                snapshot,
+                policy,
+                limits,
+                env,
+                timeoutMillis,
+                idleTimeoutMillis,
+                maxLifeMillis,
+                onTimeout,
+                autoResume,
+                root,
+                volumes,
+                owned,
+                allowDegraded,
+                pool,
+                narrower,
+                secrets);
     }
 }

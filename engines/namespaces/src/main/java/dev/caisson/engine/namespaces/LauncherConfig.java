@@ -4,22 +4,30 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import java.io.IOException;
 import java.net.URISyntaxException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.CodeSource;
+import java.util.List;
 import java.util.Optional;
 
 /**
- * Where the launcher is.
+ * Where the launcher is, and the egress gateway that a private one starts.
  *
  * @param socket of an installed launcher
  * @param nativeFolder holds {@code caisson-launcher} and {@code caisson-agent}; empty when it was
  *     not found
  * @param runFolder beneath which a private launcher's socket is made
  * @param stateFolder of a private launcher
+ * @param gatewayJars folder of the egress gateway's jars; empty when it was not found: then no
+ *     sandbox gets a way out
  */
 public record LauncherConfig(
-        Path socket, Optional<Path> nativeFolder, Path runFolder, Path stateFolder) {
+        Path socket,
+        Optional<Path> nativeFolder,
+        Path runFolder,
+        Path stateFolder,
+        Optional<Path> gatewayJars) {
     private static final Path RUN = Path.of("/run/caisson");
     private static final Path STATE = Path.of("/var/lib/caisson");
     private static final String LAUNCHER = "caisson-launcher";
@@ -35,7 +43,13 @@ public record LauncherConfig(
                         .orElse(RUN.resolve("launcher.sock"));
         Path state = setting("caisson.state.dir", "CAISSON_STATE_DIR").orElse(STATE);
         Optional<Path> named = setting("caisson.native.dir", "CAISSON_NATIVE_DIR");
-        return new LauncherConfig(socket, named.or(LauncherConfig::besideJar), RUN, state);
+        Optional<Path> jars = setting("caisson.gateway.jars", "CAISSON_GATEWAY_JARS");
+        return new LauncherConfig(
+                socket,
+                named.or(LauncherConfig::besideJar),
+                RUN,
+                state,
+                jars.or(LauncherConfig::jars).filter(LauncherConfig::holdsGateway));
     }
 
     private static Optional<Path> setting(String property, String variable) {
@@ -45,21 +59,45 @@ public record LauncherConfig(
                 .map(Path::of);
     }
 
-    /** {@code ../native} of the folder that holds this jar. */
-    private static Optional<Path> besideJar() {
+    /** The folder that holds this jar. */
+    private static Optional<Path> jars() {
         CodeSource source = LauncherConfig.class.getProtectionDomain().getCodeSource();
         if (source == null || source.getLocation() == null) {
             return Optional.empty();
         }
         try {
-            Path lib = Path.of(source.getLocation().toURI()).getParent();
-            Path home = lib == null ? null : lib.getParent();
-            return Optional.ofNullable(home)
-                    .map(folder -> folder.resolve("native"))
-                    .filter(folder -> Files.isExecutable(folder.resolve(LAUNCHER)));
+            return Optional.ofNullable(Path.of(source.getLocation().toURI()).getParent());
         } catch (URISyntaxException e) {
             return Optional.empty();
         }
+    }
+
+    private static boolean holdsGateway(Path folder) {
+        try (DirectoryStream<Path> found =
+                Files.newDirectoryStream(folder, "caisson-egress-*.jar")) {
+            return found.iterator().hasNext();
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    /** Options of a private launcher that let it start the gateway with this Java. */
+    List<String> gateway() {
+        return gatewayJars
+                .map(jars ->
+                        List.of(
+                                "--gateway-java",
+                                System.getProperty("java.home"),
+                                "--gateway-jars",
+                                jars.toAbsolutePath().toString()))
+                .orElse(List.of());
+    }
+
+    /** {@code ../native} of the folder that holds this jar. */
+    private static Optional<Path> besideJar() {
+        return jars().map(Path::getParent)
+                .map(folder -> folder.resolve("native"))
+                .filter(folder -> Files.isExecutable(folder.resolve(LAUNCHER)));
     }
 
     /** Whether an installed launcher's socket is there. */

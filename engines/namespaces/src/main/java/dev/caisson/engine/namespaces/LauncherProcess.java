@@ -8,6 +8,7 @@ import java.io.InputStreamReader;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
@@ -55,15 +56,17 @@ final class LauncherProcess implements AutoCloseable {
                         .resolve(dev.caisson.core.Ids.next(dev.caisson.core.Ids.Kind.SESSION))
                         .resolve("launcher.sock");
         List<String> command =
-                List.of(
-                        config.launcher().toString(),
-                        "--socket",
-                        socket.toString(),
-                        "--agent",
-                        config.agent().toString(),
-                        "--state",
-                        config.stateFolder().toString(),
-                        "--exit-with-stdin");
+                new ArrayList<>(
+                        List.of(
+                                config.launcher().toString(),
+                                "--socket",
+                                socket.toString(),
+                                "--agent",
+                                config.agent().toString(),
+                                "--state",
+                                config.stateFolder().toString(),
+                                "--exit-with-stdin"));
+        command.addAll(config.gateway());
         try {
             LauncherProcess launcher =
                     new LauncherProcess(new ProcessBuilder(command).start(), socket);

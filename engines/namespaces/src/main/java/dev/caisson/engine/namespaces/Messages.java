@@ -31,7 +31,8 @@ final class Messages {
                         .setGroup(request.group())
                         .setTemplate(request.template())
                         .setLimits(limits(request.limits()))
-                        .setRoot(request.root());
+                        .setRoot(request.root())
+                        .setEgress(request.egress().isPresent());
         request.lease().ifPresent(lease -> create.setLeased(true).setLeaseMillis(lease.toMillis()));
         request.maxLife().ifPresent(life -> create.setMaxLifeMillis(life.toMillis()));
         request.snapshot().ifPresent(create::setSnapshot);

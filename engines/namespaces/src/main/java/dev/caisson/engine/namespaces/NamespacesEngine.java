@@ -6,6 +6,8 @@ import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Tier;
 import dev.caisson.api.Usage;
+import dev.caisson.core.EgressGateway;
+import dev.caisson.core.EgressListener;
 import dev.caisson.core.Engine;
 import dev.caisson.core.EngineRequest;
 import dev.caisson.core.EngineSandbox;
@@ -52,6 +54,7 @@ public final class NamespacesEngine implements Engine {
     private final @Nullable LauncherProcess process;
     private final Map<String, NamespacesSandbox> live;
     private final CompletableFuture<CaissonException> lost;
+    private final Outlet outlet;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Map<String, ArrayDeque<String>> reserved = new HashMap<>(); // guarded by lock
@@ -65,6 +68,7 @@ public final class NamespacesEngine implements Engine {
         this.process = process;
         this.live = live;
         this.lost = lost;
+        this.outlet = new Outlet(launcher);
     }
 
     /**
@@ -152,7 +156,7 @@ public final class NamespacesEngine implements Engine {
 
     @Override
     public Capabilities capabilities() {
-        return new Capabilities(true, false, true);
+        return new Capabilities(true, false, true, outlet.present());
     }
 
     @Override
@@ -202,17 +206,35 @@ public final class NamespacesEngine implements Engine {
 
     @Override
     public EngineSandbox create(EngineRequest request) {
+        request.egress().ifPresent(plan -> outlet.open().put(request.sandbox(), plan));
         CompletableFuture<Reply> creation =
                 launcher.request(Request.newBuilder().setCreate(Messages.create(request)));
         NamespacesSandbox sandbox = adopt(request.sandbox(), creation);
+        if (request.egress().isPresent()) {
+            sandbox.opened();
+            if (request.lease().isEmpty()) {
+                dropAtEnd(sandbox);
+            }
+        }
         // Behind the creation, so that it does not wait for it.
         prepare(request.group());
         return sandbox;
     }
 
+    /** Nobody will make an owned sandbox again, so what the gateway keeps of it goes with it. */
+    @SuppressWarnings("FutureReturnValueIgnored") // it never fails
+    private void dropAtEnd(NamespacesSandbox sandbox) {
+        sandbox.onEnd().thenRun(() -> outlet.open().drop(sandbox.id()));
+    }
+
+    @Override
+    public EgressGateway gateway(EgressListener listener, long eventsAfter) {
+        return outlet.open(listener, eventsAfter);
+    }
+
     @SuppressWarnings("FutureReturnValueIgnored") // it never fails
     private NamespacesSandbox adopt(String id, CompletableFuture<Reply> creation) {
-        NamespacesSandbox sandbox = new NamespacesSandbox(id, launcher, creation);
+        NamespacesSandbox sandbox = new NamespacesSandbox(id, launcher, outlet, creation);
         live.put(id, sandbox);
         // Another of the same name may have taken its place.
         sandbox.onEnd().thenRun(() -> live.remove(id, sandbox));
@@ -345,6 +367,7 @@ public final class NamespacesEngine implements Engine {
 
     @Override
     public void close() {
+        outlet.close();
         launcher.close();
         if (process != null) {
             process.close();

@@ -1,11 +1,13 @@
 package dev.caisson.engine.namespaces;
 
 import dev.caisson.api.CaissonException;
+import dev.caisson.api.Denied;
 import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.Limits;
 import dev.caisson.api.Usage;
 import dev.caisson.core.DataLink;
+import dev.caisson.core.EgressPlan;
 import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.FrameReader;
 import dev.caisson.wire.launcher.Created;
@@ -23,6 +25,8 @@ import dev.caisson.wire.launcher.Thaw;
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
@@ -32,19 +36,26 @@ import org.jspecify.annotations.Nullable;
 final class NamespacesSandbox implements EngineSandbox {
     private final String id;
     private final LauncherConnection launcher;
+    private final Outlet outlet;
     private final CompletableFuture<Reply> creation;
     private final CompletableFuture<Ended> end = new CompletableFuture<>();
     private final AtomicReference<@Nullable CompletableFuture<Reply>> destruction =
             new AtomicReference<>();
+    private volatile boolean egress;
 
     /**
      * A sandbox whose creation was asked for.
      *
      * @param creation its answer
      */
-    NamespacesSandbox(String id, LauncherConnection launcher, CompletableFuture<Reply> creation) {
+    NamespacesSandbox(
+            String id,
+            LauncherConnection launcher,
+            Outlet outlet,
+            CompletableFuture<Reply> creation) {
         this.id = id;
         this.launcher = launcher;
+        this.outlet = outlet;
         this.creation = creation;
     }
 
@@ -136,6 +147,27 @@ final class NamespacesSandbox implements EngineSandbox {
                                         .setSandbox(id)
                                         .setLimits(Messages.limits(limits))),
                 "The limits of the sandbox " + id + " stay as they were");
+    }
+
+    /** It has a way out. */
+    void opened() {
+        egress = true;
+    }
+
+    @Override
+    public boolean hasEgress() {
+        return egress;
+    }
+
+    @Override
+    public void setEgress(EgressPlan plan) {
+        outlet.open().put(id, plan);
+        egress = true;
+    }
+
+    @Override
+    public List<Denied> refusals(Instant since) {
+        return egress ? outlet.open().refusals(id, since) : List.of();
     }
 
     @Override

@@ -66,7 +66,8 @@ class HostedEngineTest {
                                 Optional.of(Duration.ofHours(1)),
                                 Optional.of("sn1"),
                                 List.of(new VolumeMount("vo1", "/data", true)),
-                                true));
+                                true,
+                                Optional.empty()));
         sandbox.awaitCreated();
         return sandbox;
     }

@@ -146,7 +146,11 @@ class NamespacesEngineTest {
                         });
         LauncherConfig nowhere =
                 new LauncherConfig(
-                        folder.resolve("none.sock"), Optional.of(folder), folder, folder);
+                        folder.resolve("none.sock"),
+                        Optional.of(folder),
+                        folder,
+                        folder,
+                        Optional.empty());
         assertThatThrownBy(() -> NamespacesEngine.open(nowhere))
                 .isInstanceOfSatisfying(
                         CaissonException.class,

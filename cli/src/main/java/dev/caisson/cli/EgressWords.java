@@ -1,0 +1,153 @@
+package dev.caisson.cli;
+
+import dev.caisson.api.CaissonException;
+import dev.caisson.policy.Cidr;
+import dev.caisson.policy.EgressPolicy;
+import dev.caisson.v1.EgressJson;
+import dev.caisson.v1.EgressRule;
+import dev.caisson.v1.Json;
+import dev.caisson.v1.PackageRule;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Makes a document of the words of a command line. */
+final class EgressWords {
+    private static final List<String> SCHEMES = List.of("https", "http", "tls", "tcp");
+
+    private EgressWords() {}
+
+    static String document(List<String> allow, List<String> packages, List<String> secrets) {
+        return Json.write(json(allow, packages, secrets));
+    }
+
+    /**
+     * The document.
+     *
+     * @throws CaissonException {@link dev.caisson.api.ErrorCode#INVALID} that names the option
+     */
+    static EgressJson json(List<String> allow, List<String> packages, List<String> secrets) {
+        EgressJson json =
+                new EgressJson(
+                        1,
+                        null,
+                        allow.stream().map(EgressWords::rule).toList(),
+                        List.of(),
+                        null,
+                        secrets.stream().distinct().toList(),
+                        packages(packages));
+        try {
+            EgressPolicy.of(List.of(json));
+        } catch (CaissonException e) {
+            throw wrong(option(e.details().getOrDefault("field", "")), e.message());
+        }
+        return json;
+    }
+
+    private static String option(String field) {
+        return field.startsWith("egress.packages")
+                ? "--packages"
+                : field.startsWith("egress.secrets") ? "--secret" : "--allow";
+    }
+
+    /** {@code HOST}, {@code HOST:PORT}, {@code SCHEME://HOST[:PORT]}; a host, *.suffix or range. */
+    private static EgressRule rule(String word) {
+        int slashes = word.indexOf("://");
+        String scheme = slashes < 0 ? "" : word.substring(0, slashes);
+        String place = slashes < 0 ? word : word.substring(slashes + 3);
+        if (slashes >= 0 && !SCHEMES.contains(scheme)) {
+            throw wrong("--allow", "'" + word + "' begins with none of " + SCHEMES + ".");
+        }
+        int colon = place.lastIndexOf(':');
+        boolean bracket = place.startsWith("[");
+        boolean port =
+                colon >= 0
+                        && (bracket
+                                ? place.indexOf(']') == colon - 1
+                                : place.indexOf(':') == colon);
+        String host = port ? place.substring(0, colon) : place;
+        List<Integer> ports = port ? List.of(port(word, place.substring(colon + 1))) : List.of();
+        String plain = bracket && host.endsWith("]") ? host.substring(1, host.length() - 1) : host;
+        return rule(plain, ports, scheme);
+    }
+
+    private static EgressRule rule(String host, List<Integer> ports, String scheme) {
+        boolean range = range(host);
+        List<String> schemes = scheme.isEmpty() ? schemes(ports, range) : List.of(scheme);
+        return new EgressRule(
+                range ? null : host,
+                range ? host : null,
+                ports,
+                schemes,
+                List.of(),
+                null,
+                null,
+                null);
+    }
+
+    /**
+     * What is spoken on a port where nobody says: nothing but TLS and HTTP have one of their own.
+     */
+    private static List<String> schemes(List<Integer> ports, boolean range) {
+        if (range || ports.isEmpty()) {
+            return List.of();
+        }
+        return switch (ports.getFirst()) {
+            case 443 -> List.of("https");
+            case 80 -> List.of("http");
+            default -> List.of("tcp");
+        };
+    }
+
+    private static boolean range(String host) {
+        try {
+            Cidr.parse(host);
+            return true;
+        } catch (CaissonException e) {
+            return false;
+        }
+    }
+
+    private static int port(String word, String text) {
+        try {
+            int port = Integer.parseInt(text);
+            if (port > 0 && port <= 65_535 && text.equals(Integer.toString(port))) {
+                return port;
+            }
+        } catch (NumberFormatException e) {
+            // Told below.
+        }
+        throw wrong("--allow", "'" + word + "' does not end with a port of 1 to 65535.");
+    }
+
+    /** {@code pypi:a,b} several times; an ecosystem alone: any package. */
+    private static Map<String, PackageRule> packages(List<String> words) {
+        Map<String, List<String>> names = new LinkedHashMap<>();
+        for (String word : words) {
+            int colon = word.indexOf(':');
+            String ecosystem = colon < 0 ? word : word.substring(0, colon);
+            List<String> more =
+                    colon < 0 ? List.of() : List.of(word.substring(colon + 1).split(",", -1));
+            if (more.contains("")) {
+                throw wrong("--packages", "'" + word + "' has a name without letters.");
+            }
+            List<String> before = names.get(ecosystem);
+            if (before != null && (before.isEmpty() || more.isEmpty())) {
+                throw wrong("--packages", "Either any package of " + ecosystem + " or names.");
+            }
+            names.computeIfAbsent(ecosystem, key -> new ArrayList<>()).addAll(more);
+        }
+        Map<String, PackageRule> packages = new LinkedHashMap<>();
+        names.forEach((ecosystem, some) ->
+                packages.put(ecosystem, new PackageRule(null, some, List.of(), null, Map.of())));
+        return packages;
+    }
+
+    private static CaissonException wrong(String option, String message) {
+        return CaissonException.invalid(option, option + ": " + message)
+                .withRemedy(
+                        "For example: --allow api.example.org --allow db.example.org:5432"
+                                + " --packages pypi:requests --secret token");
+    }
+}

@@ -1,0 +1,151 @@
+package dev.caisson.egress;
+
+import dev.caisson.policy.EgressCaps;
+import java.util.OptionalLong;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** What one sandbox may take, and how much it took. Safe for use by several threads. */
+final class Limits {
+    /** Bytes from inside that wait for slow servers, of all streams of a sandbox. */
+    private static final long MAX_HELD = 32L << 20;
+
+    private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
+    private static final long MINUTE = TimeUnit.MINUTES.toNanos(1);
+    private static final long MAX_WAIT = TimeUnit.MILLISECONDS.toNanos(100);
+
+    private final Consumer<String> hit;
+    private final AtomicInteger connections = new AtomicInteger();
+    private final AtomicLong held = new AtomicLong();
+    private final AtomicLong used;
+    private final TokenBucket starts;
+    private final TokenBucket queries;
+    private volatile EgressCaps caps;
+    private volatile @Nullable TokenBucket in;
+    private volatile @Nullable TokenBucket out;
+
+    /**
+     * Limits of a sandbox.
+     *
+     * @param used bytes that it took before
+     * @param hit is told which limit was reached, each time
+     */
+    Limits(EgressCaps caps, long used, Consumer<String> hit) {
+        this.caps = caps;
+        this.hit = hit;
+        this.used = new AtomicLong(used);
+        starts = TokenBucket.perSecond(caps.connectionsPerSecond());
+        queries = TokenBucket.perMinute(caps.dnsQueriesPerMinute());
+        in = rate(null, caps.bytesPerSecond());
+        out = rate(null, caps.bytesPerSecond());
+    }
+
+    /** Other limits; what was taken stays taken. */
+    void caps(EgressCaps next) {
+        caps = next;
+        starts.rate(next.connectionsPerSecond(), SECOND);
+        queries.rate(next.dnsQueriesPerMinute(), MINUTE);
+        in = rate(in, next.bytesPerSecond());
+        out = rate(out, next.bytesPerSecond());
+    }
+
+    private static @Nullable TokenBucket rate(@Nullable TokenBucket old, OptionalLong perSecond) {
+        if (perSecond.isEmpty()) {
+            return null;
+        }
+        if (old == null) {
+            return TokenBucket.perSecond(perSecond.getAsLong());
+        }
+        old.rate(perSecond.getAsLong(), SECOND);
+        return old;
+    }
+
+    /** Begins a connection, which {@link #end} ends; no: a limit is reached. */
+    boolean begin() {
+        if (exhausted()) {
+            hit.accept("bytes");
+            return false;
+        }
+        if (!starts.tryTake()) {
+            hit.accept("connectionsPerSecond");
+            return false;
+        }
+        if (connections.incrementAndGet() > caps.connections()) {
+            connections.decrementAndGet();
+            hit.accept("connections");
+            return false;
+        }
+        return true;
+    }
+
+    void end() {
+        connections.decrementAndGet();
+    }
+
+    /** Whether one more name may be asked for. */
+    boolean query() {
+        if (queries.tryTake()) {
+            return true;
+        }
+        hit.accept("dnsQueriesPerMinute");
+        return false;
+    }
+
+    /** Memory for bytes from inside; no: too much waits already. */
+    boolean hold(int bytes) {
+        if (held.addAndGet(bytes) <= MAX_HELD) {
+            return true;
+        }
+        held.addAndGet(-bytes);
+        hit.accept("bytesHeld");
+        return false;
+    }
+
+    void release(int bytes) {
+        held.addAndGet(-bytes);
+    }
+
+    /** Bytes on their way in; waits when they come too fast. False: no more may come. */
+    boolean in(int bytes) {
+        return pass(in, bytes);
+    }
+
+    /** Bytes on their way out. */
+    boolean out(int bytes) {
+        return pass(out, bytes);
+    }
+
+    private boolean pass(@Nullable TokenBucket bucket, int bytes) {
+        used.addAndGet(bytes);
+        if (exhausted()) {
+            hit.accept("bytes");
+            return false;
+        }
+        if (bucket != null) {
+            long end = System.nanoTime() + bucket.take(bytes);
+            for (long left = end - System.nanoTime(); left > 0; left = end - System.nanoTime()) {
+                LockSupport.parkNanos(Math.min(left, MAX_WAIT));
+            }
+        }
+        return true;
+    }
+
+    private boolean exhausted() {
+        OptionalLong bytes = caps.bytes();
+        return bytes.isPresent() && used.get() > bytes.getAsLong();
+    }
+
+    /** Bytes of both directions. */
+    long used() {
+        return used.get();
+    }
+
+    /** Whether the bytes are counted against a limit, and so must not be forgotten. */
+    boolean countsBytes() {
+        return caps.bytes().isPresent();
+    }
+}

@@ -1,0 +1,73 @@
+package dev.caisson.egress;
+
+import dev.caisson.policy.Verdict;
+
+/** What the gateway itself says no to. */
+final class Refusals {
+    private Refusals() {}
+
+    static Verdict sni(String name) {
+        return no(
+                "sni",
+                "The server name in TLS is not the name that was looked up ("
+                        + name
+                        + "). Connect to the name that the certificate is for.");
+    }
+
+    static Verdict noSni() {
+        return no(
+                "sni missing",
+                "Use a client that sends the server name in TLS, or ask for noSni in the rule.");
+    }
+
+    static Verdict ech() {
+        return no(
+                "ech",
+                "Switch encrypted ClientHello off in the client, or ask for terminate or ech:"
+                        + " outer-sni in the rule.");
+    }
+
+    static Verdict scheme(String allowed) {
+        return no(
+                "scheme",
+                "This is not what may be spoken there (" + allowed + "). Ask for another scheme.");
+    }
+
+    static Verdict secretMissing(String id) {
+        return no(
+                "secret missing",
+                "The gateway was restarted and waits for the secret "
+                        + id
+                        + " from the server. Try again in a moment.");
+    }
+
+    static Verdict synthetic() {
+        return no("address", "Look the name up again: this address stands for none.");
+    }
+
+    static Verdict terminate() {
+        return no(
+                "terminate",
+                "TLS to an address cannot be terminated. Ask for a rule with the host's name.");
+    }
+
+    static Verdict proxy(String why) {
+        return no("proxy", why);
+    }
+
+    static Verdict changed() {
+        return no("policy changed", "Connect again: other rules hold for it now.");
+    }
+
+    static Verdict notAName() {
+        return no("name", "Ask for a valid name: letters, digits and hyphens.");
+    }
+
+    static Verdict asked() {
+        return no("ask", "Nobody allowed it in time. Ask for an approval, or for a rule.");
+    }
+
+    private static Verdict no(String rule, String remedy) {
+        return new Verdict(Verdict.Answer.DENY, rule, remedy);
+    }
+}
