@@ -203,11 +203,11 @@ final class Http1Reader {
     }
 
     private @Nullable ByteBuffer content() throws IOException {
-        events.content = null;
         while (!events.complete) {
             step();
-            if (events.content != null) {
-                return events.content;
+            ByteBuffer piece = events.taken();
+            if (piece != null) {
+                return piece;
             }
             if (!events.complete && !buffer.hasRemaining() && !fill()) {
                 parser.atEOF();
@@ -287,6 +287,12 @@ final class Http1Reader {
             content = null;
             headerComplete = false;
             complete = false;
+        }
+
+        @Nullable ByteBuffer taken() {
+            ByteBuffer piece = content;
+            content = null;
+            return piece;
         }
 
         @Override

@@ -51,6 +51,7 @@ final class Front implements java.io.Closeable {
     /** A connection of a program inside, with TLS where it is spoken. */
     Socket open() throws IOException {
         Socket plain = new Socket(InetAddress.getLoopbackAddress(), port());
+        plain.setTcpNoDelay(true);
         plain.setSoTimeout(20_000);
         return scheme == Scheme.HTTPS ? secure(plain, TO.host().value()) : plain;
     }

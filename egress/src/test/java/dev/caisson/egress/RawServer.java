@@ -71,6 +71,7 @@ final class RawServer implements java.io.Closeable {
         while (!socket.isClosed()) {
             try {
                 Socket connection = socket.accept();
+                connection.setTcpNoDelay(true);
                 connections.incrementAndGet();
                 Thread.ofVirtual().start(() -> serve(connection, handler));
             } catch (IOException e) {
