@@ -167,6 +167,8 @@ final class WayOut implements Measure {
     }
 
     private static long[] numbers(String text) {
-        return java.util.Arrays.stream(text.strip().split(" ")).mapToLong(Long::parseLong).toArray();
+        return java.util.Arrays.stream(text.strip().split(" "))
+                .mapToLong(Long::parseLong)
+                .toArray();
     }
 }
