@@ -132,6 +132,12 @@ final class Sandbox implements Session, DnsAnswers.Names {
         synchronized (this) {
             before = channel;
             channel = next;
+            // It may be a restored sandbox, of which a copy may run elsewhere: it gets keys of its
+            // own.
+            if (authority instanceof SandboxAuthority former) {
+                authority = former.successor();
+                former.close();
+            }
         }
         if (before != null) {
             before.close();
