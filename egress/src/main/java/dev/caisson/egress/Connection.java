@@ -100,7 +100,7 @@ final class Connection implements Session {
     }
 
     private ConnectVerdict admit(Destination where) throws DeniedException {
-        ConnectVerdict verdict = policy().connect(where);
+        ConnectVerdict verdict = sandbox.connectVerdict(where);
         Verdict judged = sandbox.judge(where, verdict);
         if (judged.answer() == Verdict.Answer.ASK) {
             if (!asked(where, judged)) {
@@ -303,7 +303,7 @@ final class Connection implements Session {
             return;
         }
         EgressPolicy policy = policy();
-        ConnectVerdict verdict = policy.connect(where);
+        ConnectVerdict verdict = sandbox.connectVerdict(where);
         Verdict judged = sandbox.judge(where, verdict);
         boolean stays = judged.passes() || approved && judged.answer() == Verdict.Answer.ASK;
         Scheme spoken = scheme;
@@ -354,6 +354,11 @@ final class Connection implements Session {
     @Override
     public Authority authority() {
         return sandbox.authority();
+    }
+
+    @Override
+    public LearnedFiles files() {
+        return sandbox.files();
     }
 
     @Override

@@ -46,11 +46,13 @@ final class HttpForward {
         private static final long serialVersionUID = 1;
 
         private final String kind;
+        private final String subject; // empty: the request
         private final transient Verdict verdict;
 
-        RefusedException(String kind, Verdict verdict) {
+        RefusedException(String kind, String subject, Verdict verdict) {
             super(verdict.rule());
             this.kind = kind;
+            this.subject = subject;
             this.verdict = verdict;
         }
     }
@@ -74,7 +76,8 @@ final class HttpForward {
         try {
             forward(exchange);
         } catch (RefusedException e) {
-            record(e.kind, exchange.request(), e.verdict);
+            String about = e.subject.isEmpty() ? target(exchange.request()) : e.subject;
+            session.denied(e.kind, about, e.verdict);
             refuse(exchange, Refusal.denied(e.verdict));
         } catch (DeniedException e) {
             record("egress", exchange.request(), e.verdict());
@@ -103,7 +106,8 @@ final class HttpForward {
     }
 
     private void forward(Exchange exchange) throws IOException {
-        Optional<AnswerFilter> filter = judge(exchange.request());
+        Optional<RequestGate.Gated> gated = judge(exchange.request());
+        Optional<AnswerFilter> filter = gated.flatMap(RequestGate.Gated::filter);
         OutgoingRequest request = new OutgoingRequest(exchange, scheme);
         Broker.Use use = credential(exchange, request);
         Redactor redactor = session.broker().redactor();
@@ -127,7 +131,7 @@ final class HttpForward {
                 tunnel(exchange, reply, redactor);
                 return;
             }
-            answer(exchange, reply, new Answering(redactor, filter, use, request.method()));
+            answer(exchange, reply, new Answering(redactor, gated, use, request.method()));
         } finally {
             servers.give(lease.outside());
         }
@@ -135,32 +139,44 @@ final class HttpForward {
 
     // ---- before ------------------------------------------------------------------------------
 
-    private Optional<AnswerFilter> judge(RequestHead request) throws IOException {
+    private Optional<RequestGate.Gated> judge(RequestHead request) throws IOException {
         HttpRequestLine line =
                 new HttpRequestLine(scheme, request.method(), request.path(), request.headers());
         for (RequestGate gate : gates) {
             Optional<RequestGate.Gated> gated = gate.judge(session, to, line, request.target());
             if (gated.isPresent()) {
-                pass(gated.get().kind(), request, gated.get().verdict());
-                return gated.get().filter();
+                pass(gated.get().kind(), gated.get().subject(), request, gated.get().verdict());
+                change(request.headers(), gated.get().headers());
+                return gated;
             }
         }
         Verdict verdict = session.policy().request(to, line);
-        pass("egress", request, verdict);
+        pass("egress", "", request, verdict);
         DnsOverHttps.check(line, verdict);
         return Optional.empty();
     }
 
-    private void pass(String kind, RequestHead request, Verdict verdict) throws IOException {
+    private static void change(
+            Map<String, List<String>> headers, Map<String, List<String>> changes) {
+        changes.forEach((name, values) -> {
+            headers.remove(name);
+            if (!values.isEmpty()) {
+                headers.put(name, new ArrayList<>(values));
+            }
+        });
+    }
+
+    private void pass(String kind, String subject, RequestHead request, Verdict verdict)
+            throws IOException {
         switch (verdict.answer()) {
             case ALLOW -> {}
             case OBSERVE -> session.event("egress.observed", verdict.rule(), data(request));
             case ASK -> {
                 if (!asked(verdict)) {
-                    throw new RefusedException(kind, verdict);
+                    throw new RefusedException(kind, subject, verdict);
                 }
             }
-            case DENY -> throw new RefusedException(kind, verdict);
+            case DENY -> throw new RefusedException(kind, subject, verdict);
         }
     }
 
@@ -196,7 +212,7 @@ final class HttpForward {
         if (verdict.rule().equals(SecretBroker.MISPLACED)) {
             session.event("secret.misused", verdict.rule(), data(request));
         }
-        return new RefusedException("secret", verdict);
+        return new RefusedException("secret", "", verdict);
     }
 
     // Looks at bodies on their way.
@@ -280,7 +296,18 @@ final class HttpForward {
     // ---- after -------------------------------------------------------------------------------
 
     private record Answering(
-            Redactor redactor, Optional<AnswerFilter> filter, Broker.Use use, String method) {}
+            Redactor redactor, Optional<RequestGate.Gated> gated, Broker.Use use, String method) {
+        RefusedException refused(DeniedException e) {
+            return new RefusedException(
+                    gated.map(RequestGate.Gated::kind).orElse("egress"),
+                    gated.map(RequestGate.Gated::subject).orElse(""),
+                    e.verdict());
+        }
+
+        Optional<AnswerFilter> filter() {
+            return gated.flatMap(RequestGate.Gated::filter);
+        }
+    }
 
     private void answer(Exchange exchange, Upstream.Reply reply, Answering how) throws IOException {
         Map<String, List<String>> headers = clean(reply.head(), how.redactor);
@@ -288,18 +315,21 @@ final class HttpForward {
         HttpBody body = Bodies.watched(reply.body(), bytes -> how.use.moved(bytes.remaining()));
         AnswerFilter.Plan plan = new AnswerFilter.Pass();
         try {
-            if (how.filter.isPresent()) {
-                plan = how.filter.get().begin(head.status(), headers);
+            if (how.filter().isPresent()) {
+                plan = how.filter().get().begin(head.status(), headers);
             }
             if (!head.bodiless(how.method)) {
                 body = transform(headers, body, plan, how.redactor);
             }
         } catch (DeniedException e) {
             body.cancel();
-            throw new RefusedException("package", e.verdict());
+            throw how.refused(e);
         }
         try {
             exchange.answer(head, body);
+        } catch (DeniedException e) {
+            body.cancel();
+            throw how.refused(e);
         } catch (IOException e) {
             body.cancel();
             throw e;

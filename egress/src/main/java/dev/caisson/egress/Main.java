@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Clock;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
@@ -46,12 +47,14 @@ public final class Main {
                         ? Optional.empty()
                         : Optional.of(UpstreamProxy.read(options.upstreamProxy()));
         Outside outside = new Outside(resolver(options.resolvers()), proxy);
-        Gateway gateway = 
+        Gateway gateway =
                 new Gateway(
                         options,
                         doors(options),
                         outside,
-                        SeeingParts.of(options.authorities(), List.of()));
+                        SeeingParts.of(
+                                options.authorities(),
+                                List.of(new PackageGate(Clock.systemUTC()))));
         Runtime.getRuntime().addShutdownHook(new Thread(() -> end(gateway), "egress-end"));
         System.out.println("ready");
         System.out.flush();

@@ -32,8 +32,7 @@ final class BenchAgent implements AutoCloseable {
     private int open(IpAddress address, int port) throws IOException {
         int id = ++last;
         ByteString bytes = ByteString.copyFrom(address.toInet().getAddress());
-        agent.write(
-                frame(id).setOpen(Open.newBuilder().setAddress(bytes).setPort(port)).build());
+        agent.write(frame(id).setOpen(Open.newBuilder().setAddress(bytes).setPort(port)).build());
         return id;
     }
 

@@ -50,7 +50,14 @@ class ConnectionTest {
         EgressRule rule = local.allow().getFirst();
         return Rig.policy(
                 new EgressRule(
-                        rule.host(), null, rule.ports(), rule.schemes(), List.of(), null, ech, noSni),
+                        rule.host(),
+                        null,
+                        rule.ports(),
+                        rule.schemes(),
+                        List.of(),
+                        null,
+                        ech,
+                        noSni),
                 local.allow().get(1));
     }
 
@@ -110,7 +117,11 @@ class ConnectionTest {
     void otherBytesThanTlsAreRefusedOnHttps() throws Exception {
         FakeAgent agent = agent(tls(null, null));
         for (String text :
-                List.of("SSH-2.0-OpenSSH_9.2\r\n", "EHLO x\r\n", "GET / HTTP/1.1\r\n\r\n", "\0\0")) {
+                List.of(
+                        "SSH-2.0-OpenSSH_9.2\r\n",
+                        "EHLO x\r\n",
+                        "GET / HTTP/1.1\r\n\r\n",
+                        "\0\0")) {
             FakeStream stream = open(agent, "a.test");
             stream.send(text);
             assertThat(stream.resetReason()).as(text).isEqualTo(ResetReason.RESET_DENIED);
@@ -142,7 +153,8 @@ class ConnectionTest {
         FakeAgent agent = agent(rig.local("a.test", server.port(), "http"));
         FakeStream stream = open(agent, "a.test");
         stream.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
-        assertThat(stream.readUntil("\r\n\r\n")).isEqualTo("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
+        assertThat(stream.readUntil("\r\n\r\n"))
+                .isEqualTo("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
         assertThat(intercept.served).containsExactly("a.test:" + server.port() + " HTTP");
         assertThat(server.connections).hasValue(1);
     }
@@ -234,8 +246,7 @@ class ConnectionTest {
             assertThat(agent.open("169.254.169.254", 80).resetReason())
                     .isEqualTo(ResetReason.RESET_DENIED);
             upstream.answer = "HTTP/1.1 407 Authenticate\r\n\r\n";
-            assertThat(open(agent, "other.test").resetReason())
-                    .isEqualTo(ResetReason.RESET_FAILED);
+            assertThat(open(agent, "other.test").resetReason()).isEqualTo(ResetReason.RESET_FAILED);
         }
     }
 

@@ -26,8 +26,10 @@ import org.xbill.DNS.Type;
 final class FakeZone implements AutoCloseable {
     final List<Message> asked = new CopyOnWriteArrayList<>();
     final Map<String, List<Record>> records = new ConcurrentHashMap<>();
+
     /** Changes an answer before it goes out over UDP. */
     volatile Function<Message, List<Message>> udp = List::of;
+
     private final DatagramSocket datagrams;
     private final ServerSocket streams;
 

@@ -30,8 +30,7 @@ final class GatewayBench {
             rig.client()
                     .put(
                             "bench",
-                            Rig.limits(
-                                    rig.local("sink.test", sink.getLocalPort(), "tcp"), limits));
+                            Rig.limits(rig.local("sink.test", sink.getLocalPort(), "tcp"), limits));
             FakeAgent agent = rig.agent("bench");
             IpAddress address = agent.lookUp("sink.test");
             for (int round = 0; round < 2; round++) {
@@ -57,8 +56,7 @@ final class GatewayBench {
     }
 
     private static double direct(int port, char direction) throws IOException {
-        try (SocketChannel socket =
-                SocketChannel.open(new InetSocketAddress("127.0.0.1", port))) {
+        try (SocketChannel socket = SocketChannel.open(new InetSocketAddress("127.0.0.1", port))) {
             ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER);
             socket.write(ByteBuffer.wrap(new byte[] {(byte) direction}));
             long begun = System.nanoTime();

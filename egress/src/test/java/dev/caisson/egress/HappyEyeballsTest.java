@@ -33,12 +33,11 @@ class HappyEyeballsTest {
         try (EchoServer gone = new EchoServer("")) {
             dead = gone.port();
         }
-        assertThatThrownBy(
-                        () ->
-                                HappyEyeballs.connect(
-                                        List.of(
-                                                new InetSocketAddress("127.0.0.1", dead),
-                                                new InetSocketAddress("127.0.0.2", dead))))
+        assertThatThrownBy(() ->
+                        HappyEyeballs.connect(
+                                List.of(
+                                        new InetSocketAddress("127.0.0.1", dead),
+                                        new InetSocketAddress("127.0.0.2", dead))))
                 .isInstanceOf(IOException.class);
     }
 }

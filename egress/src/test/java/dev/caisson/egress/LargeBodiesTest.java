@@ -37,19 +37,18 @@ class LargeBodiesTest {
     @Test
     void streamsAnUpload() throws Exception {
         try (InterceptFixture fixture = new InterceptFixture()) {
-            fixture.server(
-                    (head, in, out) -> {
-                        byte[] buffer = new byte[64 << 10];
-                        long count = 0;
-                        while (count < SIZE) {
-                            int n = in.read(buffer);
-                            if (n < 0) {
-                                return false;
-                            }
-                            count += n;
-                        }
-                        return RawServer.text("got " + count).serve(head, in, out);
-                    });
+            fixture.server((head, in, out) -> {
+                byte[] buffer = new byte[64 << 10];
+                long count = 0;
+                while (count < SIZE) {
+                    int n = in.read(buffer);
+                    if (n < 0) {
+                        return false;
+                    }
+                    count += n;
+                }
+                return RawServer.text("got " + count).serve(head, in, out);
+            });
             long start = System.nanoTime();
             try (Socket socket = fixture.front().open()) {
                 Http1InterceptTest.write(

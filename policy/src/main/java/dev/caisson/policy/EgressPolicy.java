@@ -138,7 +138,8 @@ public final class EgressPolicy {
         return worst(layer -> layer.request(to, request));
     }
 
-    private Optional<Verdict> refused(Destination to) {
+    /** What a document denies whatever else holds, by its own {@code deny}; empty: none does. */
+    public Optional<Verdict> refused(Destination to) {
         return layers.stream().flatMap(layer -> layer.refusal(to).stream()).findFirst();
     }
 
