@@ -19,7 +19,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -330,7 +329,7 @@ final class Pools implements PoolService {
         doc.pool = pool.id;
         var engine = orders.engineOf(doc);
         doc.engine = engine.name();
-        EffectivePolicy policy = parts.policies().effective(owner(pool), null);
+        EffectivePolicy policy = parts.policies().effective(PoolOrders.owner(pool), null);
         doc.egress = pool.egress;
         doc.keyPolicy = pool.keyPolicy;
         List<EgressJson> egress = parts.policies().egress(doc);
@@ -370,20 +369,6 @@ final class Pools implements PoolService {
         }
     }
 
-    private static Caller owner(PoolDoc pool) {
-        return new Caller(
-                pool.tenant,
-                pool.keyId,
-                "caisson",
-                Role.OPERATOR,
-                Set.of(),
-                null,
-                false,
-                Map.of(),
-                null,
-                Proof.NONE);
-    }
-
     private void drain(Pool pool) {
         for (Box box = pool.ready.pollFirst(); box != null; box = pool.ready.pollFirst()) {
             discard(box);
@@ -400,7 +385,7 @@ final class Pools implements PoolService {
             throw CaissonException.invalid(
                     "name", "The name is not [A-Za-z0-9_][A-Za-z0-9._-]{0,62}, or it is none.");
         }
-        Order order = orders.order(caller, like(request));
+        Order order = orders.order(caller, PoolOrders.like(request));
         PoolDoc doc = new PoolDoc();
         doc.id = Ids.next(Ids.Kind.POOL);
         doc.name = request.name();
@@ -424,31 +409,6 @@ final class Pools implements PoolService {
         pools.put(doc.id, pool);
         fill(pool);
         return form(pool);
-    }
-
-    private static SandboxRequest like(PoolRequest request) {
-        return new SandboxRequest(
-                null,
-                null,
-                Map.of(),
-                request.tier(),
-                request.template(),
-                null,
-                null,
-                request.limits(),
-                Map.of(),
-                null,
-                null,
-                null,
-                null,
-                null,
-                request.root(),
-                List.of(),
-                null,
-                null,
-                "none",
-                request.egress(),
-                List.of());
     }
 
     private static int size(int size) {

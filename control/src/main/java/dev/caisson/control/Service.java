@@ -5,9 +5,9 @@ import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.core.Engine;
-import dev.caisson.core.SecretSink;
 import dev.caisson.core.EngineCaisson;
 import dev.caisson.core.Room;
+import dev.caisson.core.SecretSink;
 import dev.caisson.v1.InfoJson;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -113,6 +113,7 @@ public final class Service implements Control {
                         boxes,
                         secrets.uses(),
                         new Gateways(ledger, policies, boxes, approvals, secrets),
+                        new Redactions(secrets.uses(), boxes),
                         timers);
         String bootId = bootId();
         lives = new Lives(parts, bootId);

@@ -2,6 +2,7 @@ package dev.caisson.egress;
 
 import dev.caisson.policy.Destination;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -25,6 +26,8 @@ import org.jspecify.annotations.Nullable;
 
 /** HTTP/2 with a server: many requests at a time. */
 final class Http2Upstream implements Upstream, Session.Listener {
+    private static final Duration AFTER_END = Duration.ofSeconds(2);
+
     private final Destination.Named to;
     private final CompletableFuture<Session> session = new CompletableFuture<>();
     private final AtomicInteger streams = new AtomicInteger();
@@ -80,7 +83,9 @@ final class Http2Upstream implements Upstream, Session.Listener {
     @Override
     public void close() {
         leaving = true;
-        session.thenAccept(s -> s.close(ErrorCode.NO_ERROR.code, "", Callback.NOOP));
+        if (session.isDone() && !session.isCompletedExceptionally()) {
+            session.join().close(ErrorCode.NO_ERROR.code, "", Callback.NOOP);
+        }
     }
 
     @Override
@@ -206,8 +211,9 @@ final class Http2Upstream implements Upstream, Session.Listener {
             if (over.getAndIncrement() == 0) {
                 streams.decrementAndGet();
             }
-            // Whoever still waits would wait for ever.
-            failed(new IOException("The stream is closed."));
+            // Jetty tells of the end before it tells of the fields that came with it. Whoever still
+            // waits a while later would wait for ever.
+            Watchdog.later(AFTER_END, () -> failed(new IOException("The stream is closed.")));
         }
 
         void failed(IOException why) {

@@ -223,7 +223,7 @@ class ChannelTest {
             held.sendWithinWindow(new byte[AgentStream.WINDOW]);
             FakeStream other = agent.open(agent.lookUp("quick.test"), quick.port());
             byte[] back = new byte[4 << 20];
-            Exchange.exchange(other, new byte[back.length], back);
+            BothWays.exchange(other, new byte[back.length], back);
         }
     }
 

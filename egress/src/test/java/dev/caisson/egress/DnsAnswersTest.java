@@ -180,7 +180,7 @@ class DnsAnswersTest {
         }
         stream.end();
         byte[] answers = stream.readAll();
-        int first = (answers[0] & 0xFF) << 8 | answers[1] & 0xFF;
+        int first = ((answers[0] & 0xFF) << 8) | (answers[1] & 0xFF);
         Message answer = new Message(Arrays.copyOfRange(answers, 2, 2 + first));
         assertThat(answer.getHeader().getFlag(Flags.QR)).isTrue();
         assertThat(answer.getSection(Section.ANSWER)).hasSize(1);

@@ -34,7 +34,7 @@ final class FakeZone implements AutoCloseable {
     private final ServerSocket streams;
 
     FakeZone() throws IOException {
-        InetAddress loopback = InetAddress.getByName("127.0.0.1");
+        InetAddress loopback = InetAddress.ofLiteral("127.0.0.1");
         datagrams = new DatagramSocket(new InetSocketAddress(loopback, 0));
         streams = new ServerSocket(datagrams.getLocalPort(), 16, loopback);
         Thread.ofVirtual().start(this::datagrams);
@@ -42,7 +42,7 @@ final class FakeZone implements AutoCloseable {
     }
 
     InetSocketAddress address() {
-        return new InetSocketAddress("127.0.0.1", datagrams.getLocalPort());
+        return new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), datagrams.getLocalPort());
     }
 
     private void datagrams() {

@@ -16,6 +16,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Gates and their filters, and WebSockets that send a secret back. */
+@SuppressWarnings("StringConcatToTextBlock") // Lines of HTTP end with two characters.
 class GatesTest {
     private static final Verdict NO = new Verdict(Verdict.Answer.DENY, "package x", "none");
     private static final Verdict YES = new Verdict(Verdict.Answer.ALLOW, "package x", "");

@@ -24,7 +24,7 @@ final class GatewayBench {
 
     public static void main(String[] args) throws Exception {
         try (Rig rig = Rig.started();
-                ServerSocket sink = new ServerSocket(0, 1024, InetAddress.getByName("127.0.0.1"))) {
+                ServerSocket sink = new ServerSocket(0, 1024, InetAddress.ofLiteral("127.0.0.1"))) {
             Thread.ofPlatform().daemon().start(() -> accept(sink));
             EgressLimits limits = new EgressLimits(null, null, 512, 100_000, null);
             rig.client()
@@ -56,7 +56,9 @@ final class GatewayBench {
     }
 
     private static double direct(int port, char direction) throws IOException {
-        try (SocketChannel socket = SocketChannel.open(new InetSocketAddress("127.0.0.1", port))) {
+        try (SocketChannel socket =
+                SocketChannel.open(
+                        new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), port))) {
             ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER);
             socket.write(ByteBuffer.wrap(new byte[] {(byte) direction}));
             long begun = System.nanoTime();
@@ -80,7 +82,7 @@ final class GatewayBench {
         long[] nanos = new long[500];
         for (int i = 0; i < nanos.length; i++) {
             long begun = System.nanoTime();
-            try (Socket socket = new Socket("127.0.0.1", port)) {
+            try (Socket socket = new Socket(InetAddress.ofLiteral("127.0.0.1"), port)) {
                 socket.getOutputStream().write('e');
                 socket.getInputStream().read();
             }

@@ -63,7 +63,8 @@ class ProxyDoorTest {
             stream.send("SSH-2.0-x\r\n");
             assertThat(stream.readUntil("x\r\n")).isEqualTo("SSH-2.0-x\r\n");
         }
-        assertThat(server.arrived.getFirst().toString()).isEqualTo("SSH-2.0-x\r\n");
+        assertThat(server.arrived.getFirst().toString(StandardCharsets.ISO_8859_1))
+                .isEqualTo("SSH-2.0-x\r\n");
     }
 
     @Test
@@ -126,9 +127,8 @@ class ProxyDoorTest {
     @Test
     void aDenialSaysTheRuleAndTheRemedy() throws Exception {
         FakeStream stream = say(8080, "CONNECT evil.test:443 HTTP/1.1\r\n\r\n");
-        Denial denial = null;
         String body = new String(stream.readAll(), StandardCharsets.UTF_8);
-        denial = client.denials("sb1", 0).getDenials(0);
+        Denial denial = client.denials("sb1", 0).getDenials(0);
         assertThat(denial.getTarget()).isEqualTo("evil.test:443");
         assertThat(body).contains(denial.getRule()).contains(denial.getRemedy());
     }
