@@ -20,6 +20,8 @@ import javax.net.ssl.SSLException;
  * whatever version of HTTP either side speaks. Safe for use by several threads.
  */
 final class HttpForward {
+    // Of this process.
+    private static final RewriteRoom ROOM = new RewriteRoom();
     private static final Set<String> SENT_TWICE = Set.of("GET", "HEAD", "OPTIONS");
 
     private final Session session;
@@ -316,19 +318,14 @@ final class HttpForward {
         Map<String, List<String>> headers = clean(reply.head(), how.redactor);
         AnswerHead head = new AnswerHead(reply.head().status(), headers);
         HttpBody body = Bodies.watched(reply.body(), bytes -> how.use.moved(bytes.remaining()));
-        AnswerFilter.Plan plan = new AnswerFilter.Pass();
-        try {
-            if (how.filter().isPresent()) {
-                plan = how.filter().get().begin(head.status(), headers);
-            }
+        try (RewriteRoom.Place place = ROOM.of(session.sandbox())) {
+            AnswerFilter.Plan plan =
+                    how.filter().isPresent()
+                            ? how.filter().get().begin(head.status(), headers)
+                            : new AnswerFilter.Pass();
             if (!head.bodiless(how.method)) {
-                body = transform(headers, body, plan, how.redactor);
+                body = transform(headers, body, new Making(plan, place), how.redactor);
             }
-        } catch (DeniedException e) {
-            body.cancel();
-            throw how.refused(e);
-        }
-        try {
             exchange.answer(head, body);
         } catch (DeniedException e) {
             body.cancel();
@@ -339,12 +336,12 @@ final class HttpForward {
         }
     }
 
+    private record Making(AnswerFilter.Plan plan, RewriteRoom.Place place) {}
+
     private HttpBody transform(
-            Map<String, List<String>> headers,
-            HttpBody source,
-            AnswerFilter.Plan plan,
-            Redactor redactor)
+            Map<String, List<String>> headers, HttpBody source, Making making, Redactor redactor)
             throws IOException {
+        AnswerFilter.Plan plan = making.plan;
         HttpBody body = source;
         if (plan instanceof AnswerFilter.Tap tap) {
             body = Bodies.tapped(body, tap);
@@ -353,7 +350,7 @@ final class HttpForward {
             body = decoded(headers, body);
         }
         if (plan instanceof AnswerFilter.Rewrite rewrite) {
-            body = rewritten(headers, body, rewrite);
+            body = rewritten(headers, body, rewrite, making.place);
         }
         if (!redactor.isEmpty()) {
             headers.remove("content-length");
@@ -383,18 +380,29 @@ final class HttpForward {
     }
 
     private HttpBody rewritten(
-            Map<String, List<String>> headers, HttpBody body, AnswerFilter.Rewrite rewrite)
+            Map<String, List<String>> headers,
+            HttpBody body,
+            AnswerFilter.Rewrite rewrite,
+            RewriteRoom.Place place)
             throws IOException {
         byte[] whole;
         try {
-            whole = Bodies.whole(body, rewrite.maxBytes());
+            HttpBody counted = Bodies.watched(body, bytes -> place.read(bytes.remaining()));
+            whole = Bodies.whole(counted, rewrite.maxBytes());
         } catch (DeniedException e) {
             throw e;
+        } catch (BadHttpException e) {
+            body.cancel();
+            if (e.status() == 503) {
+                throw e;
+            }
+            throw new ServerException("the answer of " + to + " could not be read whole", e);
         } catch (IOException e) {
             body.cancel();
             throw new ServerException("the answer of " + to + " could not be read whole", e);
         }
         byte[] changed = rewrite.change().apply(whole);
+        place.made(changed.length);
         HttpHeaders.set(headers, "content-length", Integer.toString(changed.length));
         return Bodies.of(changed);
     }
