@@ -302,7 +302,6 @@ final class Connection implements Session {
         if (where == null || cut) {
             return;
         }
-        EgressPolicy policy = policy();
         ConnectVerdict verdict = sandbox.connectVerdict(where);
         Verdict judged = sandbox.judge(where, verdict);
         boolean stays = judged.passes() || (approved && judged.answer() == Verdict.Answer.ASK);
@@ -312,7 +311,7 @@ final class Connection implements Session {
             stays &= inspected || spoken == Scheme.TCP || !(verdict.terminate() || concerns(where));
         }
         if (stays && address.isPresent()) {
-            judged = policy.address(where, address.get());
+            judged = sandbox.address(where, address.get());
             stays = judged.passes();
         }
         if (!stays) {

@@ -258,6 +258,12 @@ final class Sandbox implements Session, DnsAnswers.Names {
         return theirs ? LEARNED : verdict;
     }
 
+    /** Whether an address that a destination leads to may be connected to. */
+    Verdict address(Destination to, IpAddress address) {
+        EgressPolicy now = policy();
+        return now.address(to, address, files.opens(to, now));
+    }
+
     /** What the policy of now says, a remembered word taken into account. */
     Verdict judge(Destination to, ConnectVerdict verdict) {
         boolean asks = verdict.verdict().answer() == Verdict.Answer.ASK;
@@ -286,7 +292,7 @@ final class Sandbox implements Session, DnsAnswers.Names {
 
     /** Connects to the outside; a few names are resolved at a time, so that others get theirs. */
     Outside.Connected connect(Destination to) throws IOException {
-        return services.outside().connect(policy(), to, resolving);
+        return services.outside().connect(address -> address(to, address), to, resolving);
     }
 
     @Override

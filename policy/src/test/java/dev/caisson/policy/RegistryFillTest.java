@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.v1.EgressJson;
+import dev.caisson.v1.EgressRule;
 import dev.caisson.v1.PackageRule;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -60,6 +61,38 @@ class RegistryFillTest {
     void leavesAloneWhatNoToolReports() {
         List<EgressJson> layers = List.of(layer(Map.of("npm", rule(null))));
         assertThat(RegistryFill.fill(layers, ecosystem -> Optional.empty())).isEqualTo(layers);
+    }
+
+    @Test
+    void aRegistryInAPrivateNetworkNeedsItsRangeAndNoRuleOfItsOwn() {
+        Destination to = new Destination.Named(HostName.of("own.example.org"), 443);
+        Destination other = new Destination.Named(HostName.of("other.example.org"), 443);
+        IpAddress address = IpAddress.parse("10.1.2.3");
+        EgressJson packages = layer(Map.of("npm", rule("https://own.example.org")));
+        assertThat(EgressPolicy.of(List.of(packages)).address(to, address).passes()).isFalse();
+        EgressPolicy policy =
+                EgressPolicy.of(
+                        List.of(
+                                new EgressJson(
+                                        null,
+                                        null,
+                                        List.of(
+                                                new EgressRule(
+                                                        null,
+                                                        "10.1.2.3/32",
+                                                        List.of(443),
+                                                        List.of(),
+                                                        List.of(),
+                                                        null,
+                                                        null,
+                                                        null)),
+                                        List.of(),
+                                        null,
+                                        List.of(),
+                                        packages.packages())));
+        assertThat(policy.address(to, address).passes()).isTrue();
+        assertThat(policy.address(other, address).passes()).isFalse();
+        assertThat(policy.address(other, address, true).passes()).isTrue();
     }
 
     // ---- what tools of the host report
