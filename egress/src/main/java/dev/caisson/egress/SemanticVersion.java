@@ -20,6 +20,9 @@ record SemanticVersion(List<BigInteger> numbers, List<String> before)
             Pattern.compile(
                     "(\\d{1,16})\\.(\\d{1,16})\\.(\\d{1,16})"
                             + "(?:-([0-9A-Za-z.-]{1,200}))?(?:\\+[0-9A-Za-z.-]{1,200})?");
+    private static final SemanticVersion NONE =
+            new SemanticVersion(
+                    List.of(BigInteger.ZERO, BigInteger.ZERO, BigInteger.ZERO), List.of("0"));
     private static final Comparator<String> PART =
             (a, b) -> {
                 boolean first = isNumber(a);
@@ -49,11 +52,9 @@ record SemanticVersion(List<BigInteger> numbers, List<String> before)
     static Optional<String> newest(Collection<String> versions, String most) {
         Optional<SemanticVersion> limit = parse(most);
         Comparator<String> order =
-                Comparator.comparing((String text) ->
-                                parse(text).filter(v -> fits(v, limit)).isPresent())
-                        .thenComparing(
-                                text -> parse(text).orElse(null),
-                                Comparator.nullsFirst(Comparator.naturalOrder()));
+                Comparator.<String, Boolean>comparing(
+                                text -> parse(text).filter(v -> fits(v, limit)).isPresent())
+                        .thenComparing(text -> parse(text).orElse(NONE));
         return versions.stream().max(order);
     }
 

@@ -27,6 +27,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import javax.net.ssl.SNIHostName;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Registries of all ecosystems on one host, their files on another, and a sandbox whose programs
@@ -91,7 +92,7 @@ final class FakeRegistry implements AutoCloseable {
             String path,
             List<String> allow,
             List<String> deny,
-            Long minAgeMillis,
+            @Nullable Long minAgeMillis,
             Map<String, String> hashes) {
         return new PackageRule("https://" + HOST + path, allow, deny, minAgeMillis, hashes);
     }
@@ -167,7 +168,7 @@ final class FakeRegistry implements AutoCloseable {
                 session.denied("egress", to.toString(), session.policy.connect(to).verdict());
                 return;
             }
-            channel.write(ByteBuffer.wrap("HTTP/1.1 200 OK\r\n\r\n".getBytes()));
+            channel.write(ByteBuffer.wrap("HTTP/1.1 200 OK\r\n\r\n".getBytes(StandardCharsets.US_ASCII)));
             intercept.serve(session, new SocketPipe(channel), to, Scheme.HTTPS);
         } catch (IOException e) {
             // What the program sees is what counts.
@@ -178,7 +179,7 @@ final class FakeRegistry implements AutoCloseable {
     String ask(String method, String host, String path, String... headers) throws IOException {
         try (Socket plain = new Socket(InetAddress.getLoopbackAddress(), proxyPort())) {
             plain.setSoTimeout(20_000);
-            plain.getOutputStream().write(("CONNECT " + host + ":443 HTTP/1.1\r\n\r\n").getBytes());
+            plain.getOutputStream().write(("CONNECT " + host + ":443 HTTP/1.1\r\n\r\n").getBytes(StandardCharsets.US_ASCII));
             if (!RawServer.head(plain.getInputStream()).contains("200")) {
                 return "";
             }

@@ -6,11 +6,13 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -191,7 +193,7 @@ public final class HostRegistries implements Function<String, Optional<String>> 
         if (program.isEmpty()) {
             return Optional.empty();
         }
-        List<String> argv = new java.util.ArrayList<>(List.of(program.get().toString()));
+        List<String> argv = new ArrayList<>(List.of(program.get().toString()));
         argv.addAll(List.of(arguments));
         Process process;
         try {
@@ -218,14 +220,14 @@ public final class HostRegistries implements Function<String, Optional<String>> 
     }
 
     private Optional<String> output(Process process) throws InterruptedException {
-        StringBuffer text = new StringBuffer();
+        AtomicReference<String> text = new AtomicReference<>("");
         Thread reader =
                 Thread.ofVirtual()
                         .name("caisson-registry")
                         .start(() -> {
                             try {
                                 byte[] all = process.getInputStream().readNBytes(MAX_OUTPUT);
-                                text.append(new String(all, StandardCharsets.UTF_8));
+                                text.set(new String(all, StandardCharsets.UTF_8));
                             } catch (IOException e) {
                                 // It was killed.
                             }
@@ -233,7 +235,7 @@ public final class HostRegistries implements Function<String, Optional<String>> 
         boolean ended = process.waitFor(seconds, TimeUnit.SECONDS);
         reader.join(TimeUnit.SECONDS.toMillis(1));
         return ended && process.exitValue() == 0
-                ? text.toString().lines().map(String::strip).filter(l -> !l.isEmpty()).findFirst()
+                ? text.get().lines().map(String::strip).filter(l -> !l.isEmpty()).findFirst()
                 : Optional.empty();
     }
 }
