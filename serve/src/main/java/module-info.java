@@ -1,6 +1,7 @@
 /** Puts the service together: store, engines, control, HTTP. */
 module dev.caisson.serve {
     requires transitive dev.caisson.control;
+    requires dev.caisson.policy;
     requires dev.caisson.server;
     requires dev.caisson.store;
     requires dev.caisson.engine.namespaces;

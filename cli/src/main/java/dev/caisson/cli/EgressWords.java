@@ -3,6 +3,8 @@ package dev.caisson.cli;
 import dev.caisson.api.CaissonException;
 import dev.caisson.policy.Cidr;
 import dev.caisson.policy.EgressPolicy;
+import dev.caisson.policy.HostRegistries;
+import dev.caisson.policy.RegistryFill;
 import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.EgressRule;
 import dev.caisson.v1.Json;
@@ -122,6 +124,13 @@ final class EgressWords {
     }
 
     /** {@code pypi:a,b} several times; an ecosystem alone: any package. */
+    /** A document with the addresses of registries that this host's tools report. */
+    static String withRegistries(String document) {
+        EgressJson json = Json.read(document, EgressJson.class);
+        return Json.write(
+                RegistryFill.fill(List.of(json), new HostRegistries(Map.of())).getFirst());
+    }
+
     private static Map<String, PackageRule> packages(List<String> words) {
         Map<String, List<String>> names = new LinkedHashMap<>();
         for (String word : words) {

@@ -229,7 +229,7 @@ final class RunCommand implements Callable<Integer> {
         try (Caisson caisson = main.opener().get()) {
             Interruption interruption = Interruption.closing(caisson);
             try {
-                return caisson.run(run, watcher);
+                return caisson.run(withRegistries(run), watcher);
             } finally {
                 watcher.finish();
                 interruption.over();
@@ -237,9 +237,24 @@ final class RunCommand implements Callable<Integer> {
         }
     }
 
+    // A server fills in its own.
+    private RunSpec withRegistries(RunSpec run) {
+        SandboxSpec sandbox = run.sandbox();
+        return alone() && egress.hasPackages()
+                ? run.withSandbox(
+                        sandbox.egress()
+                                .map(EgressWords::withRegistries)
+                                .map(sandbox::withEgress)
+                                .orElse(sandbox))
+                : run;
+    }
+
+    private boolean alone() {
+        return main.env().getOrDefault("CAISSON_URL", "").isBlank();
+    }
+
     private SandboxSpec withWayOut(SandboxSpec sandbox) {
-        boolean alone = main.env().getOrDefault("CAISSON_URL", "").isBlank();
-        if (alone && !secrets.stored().isEmpty()) {
+        if (alone() && !secrets.stored().isEmpty()) {
             throw wrong("No server keeps the secret " + secrets.stored().getFirst() + " here.")
                     .withRemedy(
                             "Say where its value is and who gets it: --secret NAME=env:VARIABLE"

@@ -3,6 +3,8 @@ package dev.caisson.control;
 import dev.caisson.api.ByteSize;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Optional;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,6 +25,7 @@ import org.jspecify.annotations.Nullable;
  * @param webhooks how events are delivered
  * @param tokens OIDC bearer tokens; null: none are taken
  * @param secrets what of this server secrets may be read from
+ * @param registries address of an ecosystem's registry of packages where no policy names one
  */
 public record ControlConfig(
         Path data,
@@ -38,7 +41,8 @@ public record ControlConfig(
         String portsUrl,
         WebhookConfig webhooks,
         @Nullable TokenConfig tokens,
-        SecretConfig secrets) {
+        SecretConfig secrets,
+        Function<String, Optional<String>> registries) {
 
     /**
      * Two minutes of lease, 16 MiB of output a second, 4 MiB of it kept, an hour of logs and runs,
@@ -59,6 +63,7 @@ public record ControlConfig(
                 "",
                 WebhookConfig.defaults(),
                 null,
-                SecretConfig.none());
+                SecretConfig.none(),
+                ecosystem -> Optional.empty());
     }
 }

@@ -6,6 +6,7 @@ import dev.caisson.core.EgressListener;
 import dev.caisson.core.EgressPlan;
 import dev.caisson.core.Engine;
 import dev.caisson.core.HostedSandbox;
+import dev.caisson.policy.RegistryFill;
 import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.Json;
 import java.util.List;
@@ -13,6 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -27,6 +29,7 @@ final class Gateways {
     private final Policies policies;
     private final Boxes boxes;
     private final SecretParts secrets;
+    private final Function<String, Optional<String>> registries;
     private final GatewayEvents events;
     private final Destinations destinations;
     private final Map<Engine, EgressGateway> open = new ConcurrentHashMap<>();
@@ -39,7 +42,9 @@ final class Gateways {
             Policies policies,
             Boxes boxes,
             Approvals approvals,
-            SecretParts secrets) {
+            SecretParts secrets,
+            Function<String, Optional<String>> registries) {
+        this.registries = registries;
         this.policies = policies;
         this.boxes = boxes;
         this.secrets = secrets;
@@ -57,9 +62,14 @@ final class Gateways {
             return Optional.empty();
         }
         gateway(engine);
-        List<EgressJson> layers = policies.egress(doc);
+        List<EgressJson> layers = layers(doc);
         told.put(sandbox, layers);
         return Optional.of(plan(doc, layers));
+    }
+
+    /** The documents that hold, with the addresses of registries that they lack. */
+    private List<EgressJson> layers(SandboxDoc doc) {
+        return RegistryFill.fill(policies.egress(doc), registries);
     }
 
     private static EgressPlan plan(SandboxDoc doc, List<EgressJson> layers) {
@@ -90,7 +100,7 @@ final class Gateways {
         }
         try {
             gateway(engine);
-            List<EgressJson> layers = policies.egress(doc);
+            List<EgressJson> layers = layers(doc);
             hosted.engine().setEgress(plan(doc, layers));
             told.put(box.id, layers);
         } catch (CaissonException e) {
@@ -106,7 +116,7 @@ final class Gateways {
             if (hosted == null || !doc.wayOut || doc.over()) {
                 continue;
             }
-            List<EgressJson> layers = policies.egress(doc);
+            List<EgressJson> layers = layers(doc);
             if (layers.equals(told.get(box.id)) || !hosted.engine().hasEgress()) {
                 continue;
             }

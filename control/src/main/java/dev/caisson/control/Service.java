@@ -112,7 +112,8 @@ public final class Service implements Control {
                         new OutputPace(config.outputRate(), System::nanoTime),
                         boxes,
                         secrets.uses(),
-                        new Gateways(ledger, policies, boxes, approvals, secrets),
+                        new Gateways(
+                                ledger, policies, boxes, approvals, secrets, config.registries()),
                         new Redactions(secrets.uses(), boxes),
                         timers);
         String bootId = bootId();

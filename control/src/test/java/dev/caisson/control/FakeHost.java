@@ -102,7 +102,8 @@ final class FakeHost implements AutoCloseable {
                         "http://{port}-{id}.localhost",
                         WebhookConfig.defaults(),
                         null,
-                        SecretConfig.none());
+                        SecretConfig.none(),
+                        ecosystem -> java.util.Optional.empty());
         service = Service.open(config, store, engines, vault, clock);
         this.admin =
                 admin == null

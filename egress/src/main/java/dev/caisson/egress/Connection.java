@@ -100,7 +100,7 @@ final class Connection implements Session {
     }
 
     private ConnectVerdict admit(Destination where) throws DeniedException {
-        ConnectVerdict verdict = policy().connect(where);
+        ConnectVerdict verdict = sandbox.connectVerdict(where);
         Verdict judged = sandbox.judge(where, verdict);
         if (judged.answer() == Verdict.Answer.ASK) {
             if (!asked(where, judged)) {
@@ -302,8 +302,7 @@ final class Connection implements Session {
         if (where == null || cut) {
             return;
         }
-        EgressPolicy policy = policy();
-        ConnectVerdict verdict = policy.connect(where);
+        ConnectVerdict verdict = sandbox.connectVerdict(where);
         Verdict judged = sandbox.judge(where, verdict);
         boolean stays = judged.passes() || (approved && judged.answer() == Verdict.Answer.ASK);
         Scheme spoken = scheme;
@@ -312,7 +311,7 @@ final class Connection implements Session {
             stays &= inspected || spoken == Scheme.TCP || !(verdict.terminate() || concerns(where));
         }
         if (stays && address.isPresent()) {
-            judged = policy.address(where, address.get());
+            judged = sandbox.address(where, address.get());
             stays = judged.passes();
         }
         if (!stays) {
@@ -354,6 +353,11 @@ final class Connection implements Session {
     @Override
     public Authority authority() {
         return sandbox.authority();
+    }
+
+    @Override
+    public LearnedFiles files() {
+        return sandbox.files();
     }
 
     @Override

@@ -20,6 +20,8 @@ import javax.net.ssl.SSLException;
  * whatever version of HTTP either side speaks. Safe for use by several threads.
  */
 final class HttpForward {
+    // Of this process.
+    private static final RewriteRoom ROOM = new RewriteRoom();
     private static final Set<String> SENT_TWICE = Set.of("GET", "HEAD", "OPTIONS");
 
     private final Session session;
@@ -46,11 +48,13 @@ final class HttpForward {
         private static final long serialVersionUID = 1;
 
         private final String kind;
+        private final String subject; // empty: the request
         private final transient Verdict verdict;
 
-        RefusedException(String kind, Verdict verdict) {
+        RefusedException(String kind, String subject, Verdict verdict) {
             super(verdict.rule());
             this.kind = kind;
+            this.subject = subject;
             this.verdict = verdict;
         }
     }
@@ -77,7 +81,8 @@ final class HttpForward {
         try {
             forward(exchange);
         } catch (RefusedException e) {
-            record(e.kind, exchange.request(), e.verdict);
+            String about = e.subject.isEmpty() ? target(exchange.request()) : e.subject;
+            session.denied(e.kind, about, e.verdict);
             refuse(exchange, Refusal.denied(e.verdict));
         } catch (DeniedException e) {
             record("egress", exchange.request(), e.verdict());
@@ -106,7 +111,8 @@ final class HttpForward {
     }
 
     private void forward(Exchange exchange) throws IOException {
-        Optional<AnswerFilter> filter = judge(exchange.request());
+        Optional<RequestGate.Gated> gated = judge(exchange.request());
+        Optional<AnswerFilter> filter = gated.flatMap(RequestGate.Gated::filter);
         OutgoingRequest request = new OutgoingRequest(exchange, scheme);
         Broker.Use use = credential(exchange, request);
         Redactor redactor = session.broker().redactor();
@@ -130,7 +136,7 @@ final class HttpForward {
                 tunnel(exchange, reply, redactor);
                 return;
             }
-            answer(exchange, reply, new Answering(redactor, filter, use, request.method()));
+            answer(exchange, reply, new Answering(redactor, gated, use, request.method()));
         } finally {
             servers.give(lease.outside());
         }
@@ -138,32 +144,44 @@ final class HttpForward {
 
     // ---- before ------------------------------------------------------------------------------
 
-    private Optional<AnswerFilter> judge(RequestHead request) throws IOException {
+    private Optional<RequestGate.Gated> judge(RequestHead request) throws IOException {
         HttpRequestLine line =
                 new HttpRequestLine(scheme, request.method(), request.path(), request.headers());
         for (RequestGate gate : gates) {
             Optional<RequestGate.Gated> gated = gate.judge(session, to, line, request.target());
             if (gated.isPresent()) {
-                pass(gated.get().kind(), request, gated.get().verdict());
-                return gated.get().filter();
+                pass(gated.get().kind(), gated.get().subject(), request, gated.get().verdict());
+                change(request.headers(), gated.get().headers());
+                return gated;
             }
         }
         Verdict verdict = session.policy().request(to, line);
-        pass("egress", request, verdict);
+        pass("egress", "", request, verdict);
         DnsOverHttps.check(line, verdict);
         return Optional.empty();
     }
 
-    private void pass(String kind, RequestHead request, Verdict verdict) throws IOException {
+    private static void change(
+            Map<String, List<String>> headers, Map<String, List<String>> changes) {
+        changes.forEach((name, values) -> {
+            headers.remove(name);
+            if (!values.isEmpty()) {
+                headers.put(name, new ArrayList<>(values));
+            }
+        });
+    }
+
+    private void pass(String kind, String subject, RequestHead request, Verdict verdict)
+            throws IOException {
         switch (verdict.answer()) {
             case ALLOW -> {}
             case OBSERVE -> session.event("egress.observed", verdict.rule(), data(request));
             case ASK -> {
                 if (!asked(verdict)) {
-                    throw new RefusedException(kind, verdict);
+                    throw new RefusedException(kind, subject, verdict);
                 }
             }
-            case DENY -> throw new RefusedException(kind, verdict);
+            case DENY -> throw new RefusedException(kind, subject, verdict);
         }
     }
 
@@ -199,7 +217,7 @@ final class HttpForward {
         if (verdict.rule().equals(SecretBroker.MISPLACED)) {
             session.event("secret.misused", verdict.rule(), data(request));
         }
-        return new RefusedException("secret", verdict);
+        return new RefusedException("secret", "", verdict);
     }
 
     // Looks at bodies on their way.
@@ -283,38 +301,47 @@ final class HttpForward {
     // ---- after -------------------------------------------------------------------------------
 
     private record Answering(
-            Redactor redactor, Optional<AnswerFilter> filter, Broker.Use use, String method) {}
+            Redactor redactor, Optional<RequestGate.Gated> gated, Broker.Use use, String method) {
+        RefusedException refused(DeniedException e) {
+            return new RefusedException(
+                    gated.map(RequestGate.Gated::kind).orElse("egress"),
+                    gated.map(RequestGate.Gated::subject).orElse(""),
+                    e.verdict());
+        }
+
+        Optional<AnswerFilter> filter() {
+            return gated.flatMap(RequestGate.Gated::filter);
+        }
+    }
 
     private void answer(Exchange exchange, Upstream.Reply reply, Answering how) throws IOException {
         Map<String, List<String>> headers = clean(reply.head(), how.redactor);
         AnswerHead head = new AnswerHead(reply.head().status(), headers);
         HttpBody body = Bodies.watched(reply.body(), bytes -> how.use.moved(bytes.remaining()));
-        AnswerFilter.Plan plan = new AnswerFilter.Pass();
-        try {
-            if (how.filter.isPresent()) {
-                plan = how.filter.get().begin(head.status(), headers);
-            }
+        try (RewriteRoom.Place place = ROOM.of(session.sandbox())) {
+            AnswerFilter.Plan plan =
+                    how.filter().isPresent()
+                            ? how.filter().get().begin(head.status(), headers)
+                            : new AnswerFilter.Pass();
             if (!head.bodiless(how.method)) {
-                body = transform(headers, body, plan, how.redactor);
+                body = transform(headers, body, new Making(plan, place), how.redactor);
             }
+            exchange.answer(head, body);
         } catch (DeniedException e) {
             body.cancel();
-            throw new RefusedException("package", e.verdict());
-        }
-        try {
-            exchange.answer(head, body);
+            throw how.refused(e);
         } catch (IOException e) {
             body.cancel();
             throw e;
         }
     }
 
+    private record Making(AnswerFilter.Plan plan, RewriteRoom.Place place) {}
+
     private HttpBody transform(
-            Map<String, List<String>> headers,
-            HttpBody source,
-            AnswerFilter.Plan plan,
-            Redactor redactor)
+            Map<String, List<String>> headers, HttpBody source, Making making, Redactor redactor)
             throws IOException {
+        AnswerFilter.Plan plan = making.plan;
         HttpBody body = source;
         if (plan instanceof AnswerFilter.Tap tap) {
             body = Bodies.tapped(body, tap);
@@ -323,7 +350,7 @@ final class HttpForward {
             body = decoded(headers, body);
         }
         if (plan instanceof AnswerFilter.Rewrite rewrite) {
-            body = rewritten(headers, body, rewrite);
+            body = rewritten(headers, body, rewrite, making.place);
         }
         if (!redactor.isEmpty()) {
             headers.remove("content-length");
@@ -353,18 +380,29 @@ final class HttpForward {
     }
 
     private HttpBody rewritten(
-            Map<String, List<String>> headers, HttpBody body, AnswerFilter.Rewrite rewrite)
+            Map<String, List<String>> headers,
+            HttpBody body,
+            AnswerFilter.Rewrite rewrite,
+            RewriteRoom.Place place)
             throws IOException {
         byte[] whole;
         try {
-            whole = Bodies.whole(body, rewrite.maxBytes());
+            HttpBody counted = Bodies.watched(body, bytes -> place.read(bytes.remaining()));
+            whole = Bodies.whole(counted, rewrite.maxBytes());
         } catch (DeniedException e) {
             throw e;
+        } catch (BadHttpException e) {
+            body.cancel();
+            if (e.status() == 503) {
+                throw e;
+            }
+            throw new ServerException("the answer of " + to + " could not be read whole", e);
         } catch (IOException e) {
             body.cancel();
             throw new ServerException("the answer of " + to + " could not be read whole", e);
         }
         byte[] changed = rewrite.change().apply(whole);
+        place.made(changed.length);
         HttpHeaders.set(headers, "content-length", Integer.toString(changed.length));
         return Bodies.of(changed);
     }

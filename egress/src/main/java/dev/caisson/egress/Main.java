@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Clock;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
@@ -51,7 +52,9 @@ public final class Main {
                         options,
                         doors(options),
                         outside,
-                        SeeingParts.of(options.authorities(), List.of()));
+                        SeeingParts.of(
+                                options.authorities(),
+                                List.of(new PackageGate(Clock.systemUTC()))));
         Runtime.getRuntime().addShutdownHook(new Thread(() -> end(gateway), "egress-end"));
         System.out.println("ready");
         System.out.flush();

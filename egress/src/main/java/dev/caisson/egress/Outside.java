@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Semaphore;
+import java.util.function.Function;
 
 /** Connects to the outside: resolve, check every address, connect to one that was checked. */
 final class Outside {
@@ -38,9 +39,15 @@ final class Outside {
      * @throws IOException when nobody answers
      */
     Connected connect(EgressPolicy policy, Destination to, Semaphore resolving) throws IOException {
+        return connect(address -> policy.address(to, address), to, resolving);
+    }
+
+    /** The same with another word on addresses. */
+    Connected connect(Function<IpAddress, Verdict> policy, Destination to, Semaphore resolving)
+            throws IOException {
         if (proxy.isPresent()) {
             if (to instanceof Destination.Literal literal) {
-                check(policy, to, literal.address());
+                check(policy, literal.address());
             }
             return new Connected(proxy.get().connect(to), Optional.empty());
         }
@@ -53,7 +60,7 @@ final class Outside {
             throw new IOException(to + " has " + addresses.size() + " addresses");
         }
         for (IpAddress address : addresses) {
-            check(policy, to, address);
+            check(policy, address);
         }
         List<InetSocketAddress> sockets = new ArrayList<>();
         for (IpAddress address : addresses) {
@@ -73,9 +80,9 @@ final class Outside {
         }
     }
 
-    private static void check(EgressPolicy policy, Destination to, IpAddress address)
+    private static void check(Function<IpAddress, Verdict> policy, IpAddress address)
             throws DeniedException {
-        Verdict verdict = policy.address(to, address);
+        Verdict verdict = policy.apply(address);
         if (!verdict.passes()) {
             throw new DeniedException(verdict);
         }

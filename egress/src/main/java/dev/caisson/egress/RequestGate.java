@@ -3,6 +3,8 @@ package dev.caisson.egress;
 import dev.caisson.policy.Destination;
 import dev.caisson.policy.HttpRequestLine;
 import dev.caisson.policy.Verdict;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -25,6 +27,19 @@ interface RequestGate {
      * @param kind of a denial: {@code egress, package, secret}
      * @param verdict whether the request may be made; the policy is not asked any more
      * @param filter sees the answer; empty: it passes as it is
+     * @param subject what a denial is about, for people; empty: the request itself
+     * @param headers set in the request that is forwarded, by lower-case name; an empty list takes
+     *     a field away
      */
-    record Gated(String kind, Verdict verdict, Optional<AnswerFilter> filter) {}
+    record Gated(
+            String kind,
+            Verdict verdict,
+            Optional<AnswerFilter> filter,
+            String subject,
+            Map<String, List<String>> headers) {
+        /** Leaves the request as it is. */
+        Gated(String kind, Verdict verdict, Optional<AnswerFilter> filter) {
+            this(kind, verdict, filter, "", Map.of());
+        }
+    }
 }

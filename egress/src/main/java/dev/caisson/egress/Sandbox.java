@@ -5,6 +5,7 @@ import dev.caisson.policy.Destination;
 import dev.caisson.policy.EgressPolicy;
 import dev.caisson.policy.HostName;
 import dev.caisson.policy.IpAddress;
+import dev.caisson.policy.Scheme;
 import dev.caisson.policy.Verdict;
 import dev.caisson.wire.egress.Denials;
 import dev.caisson.wire.egress.PutSandbox;
@@ -36,6 +37,13 @@ final class Sandbox implements Session, DnsAnswers.Names {
     private static final int ASKING = 16;
     private static final int RESOLVING = 8;
     private static final long TOUCH = TimeUnit.HOURS.toNanos(6);
+    private static final ConnectVerdict LEARNED =
+            new ConnectVerdict(
+                    new Verdict(Verdict.Answer.ALLOW, "packages files", ""),
+                    Set.of(Scheme.HTTPS),
+                    true,
+                    false,
+                    false);
     private static final Logger LOG = LoggerFactory.getLogger(Sandbox.class);
 
     private final SandboxKey key;
@@ -50,6 +58,7 @@ final class Sandbox implements Session, DnsAnswers.Names {
     private final Set<Destination> remembered = ConcurrentHashMap.newKeySet();
     private final Semaphore asking = new Semaphore(ASKING);
     private final Semaphore resolving = new Semaphore(RESOLVING, true);
+    private final LearnedFiles files = new LearnedFiles();
     private volatile Rules rules;
     private volatile List<HeldSecret> secrets = List.of();
     private volatile @Nullable Channel channel;
@@ -244,6 +253,23 @@ final class Sandbox implements Session, DnsAnswers.Names {
         return remembered.contains(to);
     }
 
+    /** What the policy of now says, and where it says nothing, what indexes of packages do. */
+    ConnectVerdict connectVerdict(Destination to) {
+        EgressPolicy now = policy();
+        ConnectVerdict verdict = now.connect(to);
+        boolean theirs =
+                verdict.verdict().answer() != Verdict.Answer.ALLOW
+                        && files.opens(to, now)
+                        && now.refused(to).isEmpty();
+        return theirs ? LEARNED : verdict;
+    }
+
+    /** Whether an address that a destination leads to may be connected to. */
+    Verdict address(Destination to, IpAddress address) {
+        EgressPolicy now = policy();
+        return now.address(to, address, files.opens(to, now));
+    }
+
     /** What the policy of now says, a remembered word taken into account. */
     Verdict judge(Destination to, ConnectVerdict verdict) {
         boolean asks = verdict.verdict().answer() == Verdict.Answer.ASK;
@@ -272,7 +298,7 @@ final class Sandbox implements Session, DnsAnswers.Names {
 
     /** Connects to the outside; a few names are resolved at a time, so that others get theirs. */
     Outside.Connected connect(Destination to) throws IOException {
-        return services.outside().connect(policy(), to, resolving);
+        return services.outside().connect(address -> address(to, address), to, resolving);
     }
 
     @Override
@@ -286,6 +312,11 @@ final class Sandbox implements Session, DnsAnswers.Names {
             authority = services.parts().authorities().apply(key.id());
         }
         return authority;
+    }
+
+    @Override
+    public LearnedFiles files() {
+        return files;
     }
 
     @Override
@@ -338,8 +369,9 @@ final class Sandbox implements Session, DnsAnswers.Names {
         if (name.equals(PROXY)) {
             return true;
         }
-        Verdict verdict = policy().name(name);
-        if (verdict.answer() == Verdict.Answer.DENY) {
+        EgressPolicy now = policy();
+        Verdict verdict = now.name(name);
+        if (verdict.answer() == Verdict.Answer.DENY && !files.opens(name, now)) {
             lookupDenied(name.value(), verdict);
             return false;
         }

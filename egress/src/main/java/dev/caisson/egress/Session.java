@@ -25,6 +25,9 @@ interface Session {
     /** Certificates for this sandbox. */
     Authority authority();
 
+    /** Files of packages that indexes named to this sandbox. */
+    LearnedFiles files();
+
     /**
      * Something was refused: recorded for the result and as an event.
      *

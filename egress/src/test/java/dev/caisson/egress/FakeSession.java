@@ -21,6 +21,7 @@ final class FakeSession implements Session {
     final List<String> events = new CopyOnWriteArrayList<>();
     final AtomicInteger dials = new AtomicInteger();
     final SandboxAuthority authority = new SandboxAuthority("sbtest", Clock.systemUTC());
+    final LearnedFiles files = new LearnedFiles();
     final SecretBroker broker;
     volatile EgressPolicy policy = allowing(List.of());
     volatile int port;
@@ -87,6 +88,11 @@ final class FakeSession implements Session {
     @Override
     public Authority authority() {
         return authority;
+    }
+
+    @Override
+    public LearnedFiles files() {
+        return files;
     }
 
     @Override

@@ -113,7 +113,18 @@ public final class EgressPolicy {
      * ones, and those that a rule's range names for that port. The mode does not matter.
      */
     public Verdict address(Destination to, IpAddress address) {
-        return worst(layer -> layer.address(to, address));
+        return address(to, address, false);
+    }
+
+    /**
+     * The same of a host that has no rule of its own.
+     *
+     * @param told whether something else speaks of it, as the index of a registry does; registries
+     *     themselves always do
+     */
+    public Verdict address(Destination to, IpAddress address, boolean told) {
+        boolean registry = !registries.of(to).isEmpty();
+        return worst(layer -> layer.address(to, address, told || registry));
     }
 
     /** Whether a request may be made on a connection that {@link #connect} allows. */
@@ -138,7 +149,8 @@ public final class EgressPolicy {
         return worst(layer -> layer.request(to, request));
     }
 
-    private Optional<Verdict> refused(Destination to) {
+    /** What a document denies whatever else holds, by its own {@code deny}; empty: none does. */
+    public Optional<Verdict> refused(Destination to) {
         return layers.stream().flatMap(layer -> layer.refusal(to).stream()).findFirst();
     }
 

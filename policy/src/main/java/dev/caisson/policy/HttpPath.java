@@ -7,14 +7,14 @@ import java.util.Optional;
  * decoded once, as servers do, other escapes are upper case; a star is {@code %2A}. What two
  * servers may read differently has no such form.
  */
-final class HttpPath {
+public final class HttpPath {
     /** As long as the longest line that gateways take. */
     static final int MAX = 8192;
 
     private HttpPath() {}
 
     /** That form, or empty: no rule can say what such a path means. */
-    static Optional<String> normal(String path) {
+    public static Optional<String> normal(String path) {
         return normal(path, "%2A");
     }
 

@@ -103,7 +103,7 @@ final class Layer {
                 : closed(denied(Remedy.rule(kind), Remedy.connect(to)));
     }
 
-    Verdict address(Destination to, IpAddress address) {
+    Verdict address(Destination to, IpAddress address, boolean named) {
         Optional<String> denied = deny.of(address);
         if (denied.isPresent()) {
             return denied(denied.get(), "Do without " + to + ": its address is denied.");
@@ -112,7 +112,7 @@ final class Layer {
         if (kind == AddressKind.PUBLIC) {
             return allowed(Remedy.rule(kind));
         }
-        boolean told = !(to instanceof Destination.Named named) || tells(named);
+        boolean told = named || !(to instanceof Destination.Named host) || tells(host);
         for (RangeRule rule : ranges) {
             if (told && !rule.opening().schemes(to.port()).isEmpty() && rule.names(address)) {
                 return allowed(rule.text());

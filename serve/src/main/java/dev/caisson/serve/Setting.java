@@ -69,6 +69,14 @@ public enum Setting {
             "",
             "commands that print a secret: NAME=/PATH/OF/PROGRAM ARGUMENTS, comma-separated,"
                     + " arguments parted by blanks, no shell"),
+    PACKAGES_PYPI("packages.pypi", "", "address of the Python registry; default: what pip reports"),
+    PACKAGES_NPM("packages.npm", "", "address of the npm registry; default: what npm reports"),
+    PACKAGES_MAVEN(
+            "packages.maven",
+            "",
+            "address of the Maven repository; default: Maven's own, or its mirror in settings.xml"),
+    PACKAGES_DEBIAN(
+            "packages.debian", "", "address of the Debian archive; default: apt's first one"),
     MCP_APPROVER_KEY_FILE(
             "mcp.approverKeyFile",
             "",

@@ -7,6 +7,7 @@ import dev.caisson.control.SecretConfig;
 import dev.caisson.control.TokenConfig;
 import dev.caisson.control.Vault;
 import dev.caisson.control.WebhookConfig;
+import dev.caisson.policy.HostRegistries;
 import dev.caisson.server.PortsSettings;
 import dev.caisson.server.ServerSettings;
 import dev.caisson.server.ServerTls;
@@ -85,7 +86,25 @@ final class Wiring {
                 portsUrl(),
                 webhooks(),
                 tokens(),
-                secrets());
+                secrets(),
+                registries());
+    }
+
+    /** What the settings name, and the host's own tools for the rest. */
+    private HostRegistries registries() {
+        Map<String, String> named = new HashMap<>();
+        for (Setting setting :
+                List.of(
+                        Setting.PACKAGES_PYPI,
+                        Setting.PACKAGES_NPM,
+                        Setting.PACKAGES_MAVEN,
+                        Setting.PACKAGES_DEBIAN)) {
+            String url = settings.value(setting);
+            if (!url.isEmpty()) {
+                named.put(setting.key().substring("packages.".length()), url);
+            }
+        }
+        return new HostRegistries(named);
     }
 
     private String portsUrl() {
