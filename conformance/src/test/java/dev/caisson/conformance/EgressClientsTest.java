@@ -6,10 +6,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.caisson.api.ExecResult;
 import dev.caisson.api.Sandbox;
 import java.io.IOException;
-import java.nio.file.Files;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.util.List;
-import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -34,8 +32,6 @@ class EgressClientsTest {
               {"cidr": "127.0.0.1/32", "ports": [$HTTP, $TLS]},
               {"cidr": "::1/128", "ports": [$HTTP, $TLS]}]}
             """;
-    private static final Path SYSTEM = Path.of("/usr");
-
     private static WayOut out;
     private static Sandbox sandbox;
 
@@ -57,11 +53,11 @@ class EgressClientsTest {
     }
 
     @BeforeAll
-    static void start() throws IOException {
+    static void start() throws IOException, InterruptedException {
         out = WayOut.rig();
         sandbox = out.sandbox(POLICY);
-        sandbox.files().write("/work/ca.pem", out.authority.pem().getBytes());
-        sandbox.files().write("/work/Fetch.java", FETCH.getBytes());
+        sandbox.files().write("/work/ca.pem", out.authority.pem().getBytes(StandardCharsets.UTF_8));
+        ClientPrograms.putJava(sandbox);
     }
 
     @AfterAll
@@ -71,9 +67,24 @@ class EgressClientsTest {
         }
     }
 
-    private static final String FETCH = "";
-
     static Stream<Client> clients() {
+        return Stream.concat(programs(), javas());
+    }
+
+    /** The two clients of the JDK, with each Java of the host. */
+    private static Stream<Client> javas() {
+        return ClientPrograms.javas().stream()
+                .flatMap(java ->
+                        Stream.of("HttpClient", "URLConnection")
+                                .map(kind ->
+                                        new Client(
+                                                kind + " " + java.getParent().getParent(),
+                                                "env",
+                                                "https",
+                                                java + " -cp /work Fetch " + kind + " URL")));
+    }
+
+    private static Stream<Client> programs() {
         return Stream.of(
                 new Client("curl http", "curl", "http", "curl -sS -m 20 URL"),
                 new Client("curl https", "curl", "https", "curl -sS -m 20 URL"),
@@ -113,6 +124,77 @@ class EgressClientsTest {
         assertThat(WayOut.denied(denied)).contains("denied.test");
         assertThat(out.web.seen(client.token("denied.test"))).isEmpty();
         assertThat(out.zone.asked("denied.test")).isEmpty();
+    }
+
+    @Test
+    @DisplayName("a program in Go finds, reaches and trusts what the others do")
+    void aProgramInGoDoesToo() throws IOException, InterruptedException {
+        ClientPrograms.putGo(sandbox);
+        Client client = new Client("go", "env", "https", "/work/fetch URL");
+
+        aClientReachesWhatIsAllowedAndNothingElse(client);
+    }
+
+    @Test
+    @DisplayName("TLS that is not terminated is the server's own, end to end")
+    void tlsThatIsNotTerminatedIsTheServersOwn() {
+        String url = "https://tunnel.test:$TLS/own-tls";
+        ExecResult own = out.sh(sandbox, "curl -sSv -m 20 --cacert /work/ca.pem " + url);
+        assertThat(own.stdout().text()).as(WayOut.said(own)).contains("hello /own-tls");
+        assertThat(own.stderr().text()).contains("Conformance CA");
+
+        // Control: where it is terminated, the certificate is the sandbox's, and the tests' is no help.
+        String other = "https://allowed.test:$TLS/own-tls-2";
+        ExecResult ours = out.sh(sandbox, "curl -sSv -m 20 --cacert /work/ca.pem " + other);
+        assertThat(ours.succeeded()).isFalse();
+        assertThat(out.web.seen("own-tls-2")).isEmpty();
+        assertThat(out.web.seen("own-tls")).hasSize(1);
+    }
+
+    @Test
+    @DisplayName("openssl sees the name's certificate, and nothing of another name")
+    void opensslSeesTheNamesCertificate() {
+        Lab.needs("openssl");
+        String line = "openssl s_client -connect %s:$TLS -servername %s -verify_return_error";
+        String end = " </dev/null 2>&1";
+        ExecResult good =
+                out.sh(sandbox, String.format(line, "allowed.test", "allowed.test") + end);
+        assertThat(good.stdout().text()).contains("Verify return code: 0");
+
+        ExecResult bad = out.sh(sandbox, String.format(line, "denied.test", "denied.test") + end);
+        assertThat(bad.succeeded()).as(WayOut.said(bad)).isFalse();
+        assertThat(WayOut.denied(bad)).contains("denied.test");
+    }
+
+    @Test
+    @DisplayName("N07 IPv6 is carried and judged as IPv4 is")
+    void ipv6IsCarriedAndJudged() {
+        assumeTrue(
+                HostView.text(Path.of("/proc/net/if_inet6")).isPresent(), "this host has no IPv6");
+        ExecResult six = out.sh(sandbox, "curl -6 -sS -m 20 http://six.test:$HTTP/over-six");
+        assertThat(six.stdout().text()).as(WayOut.said(six)).contains("hello /over-six");
+        assertThat(out.web.seen("over-six")).hasSize(1);
+
+        ExecResult no =
+                out.sh(
+                        sandbox,
+                        "curl -6 -sS -m 5 http://[2606:4700:4700::1111]:$HTTP/;"
+                                + " curl -6 -sS -m 5 http://denied.test:$HTTP/over-six-2");
+        assertThat(no.succeeded()).isFalse();
+        assertThat(WayOut.denied(no)).contains("2606:4700:4700::1111").contains("denied.test");
+        assertThat(out.web.seen("over-six-2")).isEmpty();
+    }
+
+    @Test
+    @DisplayName("S16 a client that is told not to use a proxy is carried all the same")
+    void aClientThatWantsNoProxyIsCarriedAllTheSame() {
+        ExecResult result =
+                out.sh(
+                        sandbox,
+                        "env NO_PROXY='*' curl --noproxy '*' -sS -m 20"
+                                + " https://allowed.test:$TLS/no-proxy");
+        assertThat(result.stdout().text()).as(WayOut.said(result)).contains("hello /no-proxy");
+        assertThat(out.web.seen("no-proxy")).hasSize(1);
     }
 
     private static ExecResult fetch(Client client, String host) {
