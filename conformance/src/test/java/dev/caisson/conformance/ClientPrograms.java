@@ -48,8 +48,8 @@ final class ClientPrograms {
 
             func main() {
             	if os.Args[1] == "lookup" {
-            		addresses, err := net.LookupHost(os.Args[2])
-            		fmt.Println(addresses, err)
+            		addresses, _ := net.LookupHost(os.Args[2])
+            		fmt.Println(addresses)
             		return
             	}
             	answer, err := http.Get(os.Args[1])

@@ -41,6 +41,8 @@ class EgressNamesTest {
                 except OSError as e:
                     print(name, 'nothing', e)
             """;
+    /** What names are answered with inside. */
+    private static final String SYNTHETIC = "198\\.1[89]\\.\\d+|fdca:155a:";
     private static final int A = 1;
     private static final List<Integer> OTHERS = List.of(2, 5, 6, 10, 12, 15, 16, 33, 64, 65, 255);
 
@@ -101,9 +103,9 @@ class EgressNamesTest {
     private static void resolves(String line, String program) {
         Lab.needs(program);
         ExecResult good = out.sh(sandbox, String.format(line, "allowed.test"));
-        assertThat(good.stdout().text()).as(WayOut.said(good)).containsPattern("\\d+\\.\\d+|hello");
+        assertThat(good.stdout().text()).as(WayOut.said(good)).containsPattern(SYNTHETIC);
         ExecResult bad = out.sh(sandbox, String.format(line, "denied.test"));
-        assertThat(bad.stdout().text()).as(WayOut.said(bad)).doesNotContainPattern("\\d+\\.\\d+\\.\\d+\\.\\d+");
+        assertThat(bad.stdout().text()).as(WayOut.said(bad)).doesNotContainPattern(SYNTHETIC);
         assertThat(out.zone.asked("denied.test")).isEmpty();
     }
 
@@ -191,22 +193,23 @@ class EgressNamesTest {
         String code =
                 """
                 import base64, os, socket
-                for i in range(400):
+                for i in range(1000):
                     word = base64.b32encode(os.urandom(35)).decode().strip('=').lower()
+                    name = word[:56] + '.wild.test'
                     s = socket.socket()
                     s.settimeout(3)
                     try:
-                        s.connect((word[:56] + '.wild.test', $HTTP))
-                        s.send(b'GET / HTTP/1.0\\r\\n\\r\\n')
+                        s.connect((name, $HTTP))
+                        s.send(f'GET / HTTP/1.1\\r\\nHost: {name}\\r\\n\\r\\n'.encode())
                         s.recv(9)
-                    except OSError:
-                        pass
+                    except OSError as e:
+                        print(e)
                 """;
         int before = out.zone.asked(".wild.test").size();
         ExecResult result = out.python(sandbox, code);
         int leaked = out.zone.asked(".wild.test").size() - before;
-        assertThat(leaked).as(WayOut.said(result)).isLessThan(400);
-        assertThat(result.denied()).isNotEmpty();
+        assertThat(leaked).as(WayOut.said(result)).isLessThanOrEqualTo(700);
+        assertThat(leaked).as("control: those within the budget").isPositive();
     }
 
     @Test

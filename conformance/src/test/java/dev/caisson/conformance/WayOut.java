@@ -13,7 +13,10 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -22,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * trusts their authority. What counts is what arrived here. Shared by the tests of this JVM, so
  * each of them looks for words of its own.
  */
-final class WayOut {
+final class WayOut implements AutoCloseable {
     /** Names that the certificate of the web server is for. */
     private static final String[] CERTIFIED = {
         "allowed.test",
@@ -102,14 +105,53 @@ final class WayOut {
     }
 
     /** The Caisson whose gateway that is. Its launcher ends with this JVM. */
-    synchronized Caisson caisson() {
-        if (caisson == null) {
-            System.setProperty("caisson.gateway.jars", jars().toString());
-            System.setProperty("caisson.gateway.args", String.join(" ", arguments()));
-            System.setProperty("caisson.gateway.files", file());
-            caisson = EmbeddedCaisson.open();
+    Caisson caisson() {
+        synchronized (WayOut.class) { // the settings are those of this JVM
+            if (caisson == null) {
+                System.setProperty("caisson.gateway.jars", jars().toString());
+                System.setProperty("caisson.gateway.args", String.join(" ", arguments()));
+                System.setProperty("caisson.gateway.files", file());
+                caisson = EmbeddedCaisson.open();
+            }
+            return caisson;
         }
-        return caisson;
+    }
+
+    /** Options of a launcher that starts such a gateway. */
+    List<String> launcherOptions() {
+        List<String> options =
+                new ArrayList<>(
+                        List.of(
+                                "--gateway-java",
+                                System.getProperty("java.home"),
+                                "--gateway-jars",
+                                jars().toString(),
+                                "--gateway-file",
+                                file()));
+        arguments().forEach(word -> options.addAll(List.of("--gateway-arg", word)));
+        return options;
+    }
+
+    /** The processes of a launcher's gateway. */
+    static Set<Long> gateways(long launcher) {
+        Set<Long> found = new TreeSet<>(HostView.withArgument("dev.caisson.egress.Main"));
+        found.retainAll(HostView.tree(launcher));
+        return found;
+    }
+
+    /** Closes what is the test's own. */
+    @Override
+    public void close() {
+        if (caisson != null) {
+            caisson.close();
+        }
+        try {
+            web.close();
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
+        zone.close();
+        sink.close();
     }
 
     /** A sandbox with that policy, in which {@code HTTP}, {@code TLS} and {@code SINK} are ports. */

@@ -46,8 +46,10 @@ final class WebServer implements AutoCloseable {
      * @param what method, scheme, host and target
      * @param headers in lower case, values joined by commas
      * @param bytes of its body
+     * @param body its beginning
      */
-    record Seen(String what, String protocol, Map<String, String> headers, long bytes) {
+    record Seen(
+            String what, String protocol, Map<String, String> headers, long bytes, String body) {
         String header(String name) {
             return headers.getOrDefault(name, "");
         }
@@ -150,23 +152,27 @@ final class WebServer implements AutoCloseable {
             }
             InputStream body = Content.Source.asInputStream(request);
             if (path.startsWith("/git/")) {
-                keep(request, headers, 0);
+                keep(request, headers, 0, "");
                 git.serve(request, response, body);
             } else {
-                keep(request, headers, drain(body));
+                String beginning =
+                        new String(body.readNBytes(4096), StandardCharsets.ISO_8859_1);
+                keep(request, headers, beginning.length() + drain(body), beginning);
                 answer(path, request, response, headers.getOrDefault("authorization", "none"));
             }
             callback.succeeded();
             return true;
         }
 
-        private void keep(Request request, Map<String, String> headers, long bytes) {
+        private void keep(
+                Request request, Map<String, String> headers, long bytes, String body) {
             seen.add(
                     new Seen(
                             request.getMethod() + " " + request.getHttpURI(),
                             request.getConnectionMetaData().getProtocol(),
                             headers,
-                            bytes));
+                            bytes,
+                            body));
         }
     }
 

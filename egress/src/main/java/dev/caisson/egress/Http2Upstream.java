@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.eclipse.jetty.http.HttpFields;
@@ -25,6 +26,8 @@ import org.jspecify.annotations.Nullable;
 
 /** HTTP/2 with a server: many requests at a time. */
 final class Http2Upstream implements Upstream, Session.Listener {
+    private static final int GRACE_MILLIS = 1000;
+
     private final Destination.Named to;
     private final CompletableFuture<Session> session = new CompletableFuture<>();
     private final AtomicInteger streams = new AtomicInteger();
@@ -206,8 +209,10 @@ final class Http2Upstream implements Upstream, Session.Listener {
             if (over.getAndIncrement() == 0) {
                 streams.decrementAndGet();
             }
-            // Whoever still waits would wait for ever.
-            failed(new IOException("The stream is closed."));
+            // Whoever still waits would wait for ever. Jetty tells of the end of a stream before it
+            // hands out the frame that ended it: a head without a body, or trailers.
+            CompletableFuture.delayedExecutor(GRACE_MILLIS, TimeUnit.MILLISECONDS)
+                    .execute(() -> failed(new IOException("The stream is closed.")));
         }
 
         void failed(IOException why) {

@@ -64,6 +64,21 @@ class Http2InterceptTest {
     }
 
     @Test
+    void carriesAnswersWithoutABody() throws Exception {
+        try (Http2Server server = new Http2Server(fixture.ca.server("api.example.org"))) {
+            fixture.session.port = server.port();
+            for (int i = 0; i < 20; i++) {
+                HttpResponse<String> answer =
+                        client.send(
+                                request("/nothing").GET().build(),
+                                HttpResponse.BodyHandlers.ofString());
+                assertThat(answer.statusCode()).isEqualTo(302);
+                assertThat(answer.headers().firstValue("location")).hasValue("/elsewhere");
+            }
+        }
+    }
+
+    @Test
     void carriesManyAtOnceOverOneConnection() throws Exception {
         try (Http2Server server = new Http2Server(fixture.ca.server("api.example.org"))) {
             fixture.session.port = server.port();

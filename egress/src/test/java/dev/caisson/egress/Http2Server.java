@@ -86,6 +86,10 @@ final class Http2Server implements AutoCloseable {
             if (request.getHttpURI().getPath().equals("/trailers")) {
                 response.setTrailersSupplier(() -> HttpFields.build().add("grpc-status", "0"));
                 Content.Sink.write(response, true, "data", callback);
+            } else if (request.getHttpURI().getPath().equals("/nothing")) {
+                response.setStatus(302);
+                response.getHeaders().put("Location", "/elsewhere");
+                callback.succeeded();
             } else if (request.getHttpURI().getPath().equals("/echo-authorization")) {
                 Content.Sink.write(response, true, authorization, callback);
             } else {
