@@ -214,7 +214,7 @@ class EgressLifeTest {
     }
 
     @Test
-    @DisplayName("R34 R35 connections and questions have limits, which are told")
+    @DisplayName("R34 R35 connections and questions have limits")
     void connectionsAndQuestionsHaveLimits() {
         try (Sandbox sandbox =
                 sandbox(", \"limits\": {\"connections\": 5, \"dnsQueriesPerMinute\": 30}")) {
@@ -236,7 +236,6 @@ class EgressLifeTest {
                     """;
             ExecResult many = out.python(sandbox, open);
             assertThat(many.stdout().text()).as(WayOut.said(many)).contains("spoke 5\n");
-            assertThat(WayOut.denied(many)).contains("limits.connections");
 
             String ask =
                     """
