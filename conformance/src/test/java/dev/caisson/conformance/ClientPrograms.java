@@ -15,9 +15,12 @@ final class ClientPrograms {
     /** Either client of the JDK, and its resolver. */
     private static final String JAVA =
             """
-            import java.net.*;
-            import java.net.http.*;
-            import java.util.*;
+            import java.net.InetAddress;
+            import java.net.URI;
+            import java.net.http.HttpClient;
+            import java.net.http.HttpRequest;
+            import java.net.http.HttpResponse;
+            import java.util.Arrays;
             public class Fetch {
                 public static void main(String[] args) throws Exception {
                     URI uri = URI.create(args[1]);
@@ -140,7 +143,8 @@ final class ClientPrograms {
             builder.environment().put("CGO_ENABLED", "0");
             builder.environment().put("GOTOOLCHAIN", "local");
             Process process = builder.start();
-            String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            String said =
+                    new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
             assumeTrue(process.waitFor() == 0, "Go builds nothing here: " + said);
             go = Files.readAllBytes(folder.resolve("fetch"));
             return go;
@@ -158,8 +162,7 @@ final class ClientPrograms {
             Files.writeString(source, C);
             Path program = folder.resolve("lookup");
             Lab.Outside done =
-                    Lab.outside(
-                            "musl-gcc", "-static", "-o", program.toString(), source.toString());
+                    Lab.outside("musl-gcc", "-static", "-o", program.toString(), source.toString());
             if (done.status() != 0) {
                 throw new IllegalStateException(done.text());
             }

@@ -35,7 +35,10 @@ class EgressAddressesTest {
              "limits": {"connectionsPerSecond": 10000}}
             """;
 
-    /** Tries to connect to each word of the arguments, by the way that programs turn it into an address. */
+    /**
+     * Tries to connect to each word of the arguments, by the way that programs turn it into an
+     * address.
+     */
     private static final String CONNECT =
             """
             import socket, sys
@@ -185,7 +188,8 @@ class EgressAddressesTest {
     }
 
     @Test
-    @DisplayName("N06 addresses that are not public are refused, also where the internet is allowed")
+    @DisplayName(
+            "N06 addresses that are not public are refused, also where the internet is allowed")
     void addressesThatAreNotPublicAreRefused() {
         List<String> words =
                 List.of(
@@ -212,7 +216,8 @@ class EgressAddressesTest {
     }
 
     @Test
-    @DisplayName("N16 a name that is allowed and leads elsewhere is refused, whatever else it leads to")
+    @DisplayName(
+            "N16 a name that is allowed and leads elsewhere is refused, whatever else it leads to")
     void aNameThatLeadsElsewhereIsRefused() {
         List<String> bad =
                 List.of(
@@ -235,9 +240,7 @@ class EgressAddressesTest {
         ExecResult refused = out.sh(sandbox, lines.toString());
         assertThat(out.web.seen("n16-bad")).as(WayOut.said(refused)).isEmpty();
         assertThat(refused.stdout().text()).doesNotContain("hello");
-        assertThat(refused.denied())
-                .as("each name")
-                .hasSizeGreaterThanOrEqualTo(bad.size());
+        assertThat(refused.denied()).as("each name").hasSizeGreaterThanOrEqualTo(bad.size());
 
         ExecResult mixed = out.sh(sandbox, "curl -m 8 http://mixed.leads.test:$HTTP/n16-mixed");
         assertThat(out.web.seen("n16-mixed")).as(WayOut.said(mixed)).isEmpty();

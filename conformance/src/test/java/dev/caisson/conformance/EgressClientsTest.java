@@ -143,7 +143,8 @@ class EgressClientsTest {
         assertThat(own.stdout().text()).as(WayOut.said(own)).contains("hello /own-tls");
         assertThat(own.stderr().text()).contains("Conformance CA");
 
-        // Control: where it is terminated, the certificate is the sandbox's, and the tests' is no help.
+        // Control: where it is terminated, the certificate is the sandbox's, and the tests' is no
+        // help.
         String other = "https://allowed.test:$TLS/own-tls-2";
         ExecResult ours = out.sh(sandbox, "curl -sSv -m 20 --cacert /work/ca.pem " + other);
         assertThat(ours.succeeded()).isFalse();

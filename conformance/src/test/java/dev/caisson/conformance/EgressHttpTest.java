@@ -2,7 +2,9 @@ package dev.caisson.conformance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.caisson.api.Exec;
 import dev.caisson.api.ExecResult;
+import dev.caisson.api.ExecSpec;
 import dev.caisson.api.Sandbox;
 import java.util.List;
 import org.junit.jupiter.api.AfterAll;
@@ -88,14 +90,15 @@ class EgressHttpTest {
     @DisplayName("N15 DNS over HTTPS does not go to a host that is allowed")
     void dnsOverHttpsDoesNotGo() {
         String doh =
-                "curl -sS -m 8 -H 'content-type: application/dns-message' --data-binary 0123456789ab"
-                        + " https://allowed.test:$TLS/dns-query-%s";
+                "curl -sS -m 8 -H 'content-type: application/dns-message' --data-binary"
+                        + " 0123456789ab https://allowed.test:$TLS/dns-query-%s";
         ExecResult message = out.sh(sandbox, String.format(doh, "n15"));
         assertThat(out.web.seen("dns-query-n15")).as(WayOut.said(message)).isEmpty();
         ExecResult hosts =
                 out.sh(
                         sandbox,
-                        "curl -sS -m 8 https://dns.google/; curl -sS -m 8 https://cloudflare-dns.com/");
+                        "curl -sS -m 8 https://dns.google/; curl -sS -m 8"
+                                + " https://cloudflare-dns.com/");
         assertThat(hosts.denied()).hasSize(2);
         ExecResult plain =
                 out.sh(
@@ -122,7 +125,8 @@ class EgressHttpTest {
                 out.sh(
                         sandbox,
                         "curl -sS -m 8 -H 'Host: denied.test' https://allowed.test:$TLS/n21-host;"
-                                + " curl -sS -m 8 -H 'Host: denied.test' http://allowed.test:$HTTP/n21-host");
+                                + " curl -sS -m 8 -H 'Host: denied.test'"
+                                + " http://allowed.test:$HTTP/n21-host");
         // No name, where one is needed.
         ExecResult none =
                 out.sh(
@@ -148,7 +152,10 @@ class EgressHttpTest {
                         "EHLO n23\\r\\n",
                         "\\x00\\x01\\x02n23");
         assertThat(result.stdout().text().lines()).hasSize(3);
-        assertThat(out.sink.text()).as(WayOut.said(result)).doesNotContain("SSH-2.0").doesNotContain("n23");
+        assertThat(out.sink.text())
+                .as(WayOut.said(result))
+                .doesNotContain("SSH-2.0")
+                .doesNotContain("n23");
         ExecResult tls = out.sh(sandbox, "curl -sS -m 8 https://allowed.test:$HTTP/n23-tls");
         ExecResult plain = send("tunnel.test", "$TLS", "GET /n23-plain HTTP/1.1\\r\\n\\r\\n");
         assertThat(tls.succeeded()).isFalse();
@@ -160,7 +167,7 @@ class EgressHttpTest {
     }
 
     @Test
-    @DisplayName("N24 N25 N36 CONNECT names a host that is allowed and a port as a number, or nothing")
+    @DisplayName("N24 N25 CONNECT names a host that is allowed and a port as a number, or nothing")
     void connectNamesAHostAndAPort() {
         String[] targets = {
             "127.0.0.1:$HTTP",
@@ -201,12 +208,48 @@ class EgressHttpTest {
         List<String> granted =
                 result.stdout().text().lines().filter(line -> line.contains(" 200")).toList();
         // An address that a range names is allowed; the last one is the control.
-        assertThat(granted).as(WayOut.said(result)).allMatch(
-                line -> line.startsWith("allowed.test:" + out.web.plain() + " ")
-                        || line.contains("127.0.0.1"));
+        assertThat(granted)
+                .as(WayOut.said(result))
+                .allMatch(line ->
+                        line.startsWith("allowed.test:" + out.web.plain() + " ")
+                                || line.contains("127.0.0.1"));
         assertThat(granted).anyMatch(line -> line.startsWith("allowed.test:"));
         assertThat(out.web.seen("n24-allowed.test")).hasSize(1);
         assertThat(out.web.seen("n24-denied")).isEmpty();
+    }
+
+    @Test
+    @DisplayName("N36 a relay inside changes nothing of the verdict")
+    void aRelayInsideChangesNothing() {
+        String relay =
+                """
+                import socket, threading
+                s = socket.socket()
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                s.bind(('127.0.0.1', 9936))
+                s.listen()
+                def copy(a, b):
+                    try:
+                        while data := a.recv(9999): b.sendall(data)
+                        b.shutdown(1)
+                    except OSError: pass
+                def serve(c):
+                    p = socket.create_connection(('proxy.caisson.internal', 3128))
+                    threading.Thread(target=copy, args=(c, p)).start()
+                    copy(p, c)
+                while True: threading.Thread(target=serve, args=(s.accept()[0],)).start()
+                """;
+        Exec running = sandbox.start(ExecSpec.of("/usr/bin/python3", "-c", relay));
+        String curl =
+                "curl -sS -m 8 --retry 20 --retry-connrefused --retry-delay 0 -x"
+                        + " http://127.0.0.1:9936 -p http://%s:$HTTP/n36";
+        ExecResult good = out.sh(sandbox, String.format(curl, "allowed.test"));
+        ExecResult bad = out.sh(sandbox, String.format(curl, "denied.test"));
+        running.signal(9);
+        assertThat(good.stdout().text()).as(WayOut.said(good)).contains("hello /n36");
+        assertThat(bad.succeeded()).isFalse();
+        assertThat(WayOut.denied(bad)).contains("denied.test");
+        assertThat(out.web.seen("/n36")).hasSize(1);
     }
 
     @Test
@@ -215,8 +258,11 @@ class EgressHttpTest {
         String base = "https://reading.test:$TLS/";
         StringBuilder lines = new StringBuilder();
         for (String method : List.of("PUT", "POST", "DELETE", "PATCH", "get", "TRACE")) {
-            lines.append("curl -sS -m 8 -o /dev/null -X ").append(method).append(" -d x ")
-                    .append(base).append("n30-method;");
+            lines.append("curl -sS -m 8 -o /dev/null -X ")
+                    .append(method)
+                    .append(" -d x ")
+                    .append(base)
+                    .append("n30-method;");
         }
         for (String path :
                 List.of(
@@ -230,7 +276,9 @@ class EgressHttpTest {
                         "admin;/n30-path",
                         "x/..;/admin/n30-path",
                         "x%5c..%5cadmin/n30-path")) {
-            lines.append("curl -sS -m 8 --path-as-is -o /dev/null '").append(base).append(path)
+            lines.append("curl -sS -m 8 --path-as-is -o /dev/null '")
+                    .append(base)
+                    .append(path)
                     .append("';");
         }
         ExecResult refused = out.sh(sandbox, lines.toString());
@@ -247,6 +295,35 @@ class EgressHttpTest {
     }
 
     @Test
+    @DisplayName("N30 the rules of a private host hold when its range allows no more than they do")
+    void theRulesOfAPrivateHostHold() {
+        String policy =
+                """
+                {"allow": [
+                  {"host": "reading.test", "ports": [$HTTP], "schemes": ["http"], "http": [
+                    {"methods": ["GET"], "path": "/open/**"}]},
+                  {"cidr": "127.0.0.1/32", "ports": [$HTTP] RANGE}]}
+                """;
+        String line =
+                "curl -sS -m 8 http://reading.test:$HTTP/open/%1$s;"
+                        + " curl -sS -m 8 http://reading.test:$HTTP/closed/%1$s;"
+                        + " P='curl -sS -m 8 -x http://proxy.caisson.internal:3128';"
+                        + " $P http://127.0.0.1:$HTTP/closed/%1$s;"
+                        + " $P -p http://127.0.0.1:$HTTP/closed/%1$s";
+        String narrow = ", \"schemes\": [\"http\"], \"http\": [{\"action\": \"deny\"}]";
+        try (Sandbox one = out.sandbox(policy.replace("RANGE", narrow))) {
+            ExecResult result = out.sh(one, String.format(line, "n30-narrow"));
+            assertThat(result.stdout().text()).contains("hello /open/n30-narrow");
+            assertThat(out.web.seen("n30-narrow")).as(WayOut.said(result)).hasSize(1);
+        }
+        // Control: a range without a word about schemes allows any bytes to that address.
+        try (Sandbox two = out.sandbox(policy.replace("RANGE", ""))) {
+            out.sh(two, String.format(line, "n30-wide"));
+            assertThat(out.web.seen("closed/n30-wide")).isNotEmpty();
+        }
+    }
+
+    @Test
     @DisplayName("N31 a redirect is the client's to follow, and judged then")
     void aRedirectIsJudgedWhenItIsFollowed() {
         StringBuilder lines = new StringBuilder();
@@ -255,7 +332,8 @@ class EgressHttpTest {
                         "http://denied.test:$HTTP/n31-x",
                         "http://169.254.169.254/latest",
                         "http://127.0.0.2:$HTTP/n31-x")) {
-            lines.append("curl -sSL -m 8 'https://allowed.test:$TLS/redirect?to=").append(to)
+            lines.append("curl -sSL -m 8 'https://allowed.test:$TLS/redirect?to=")
+                    .append(to)
                     .append("';");
         }
         ExecResult refused = out.sh(sandbox, lines.toString());
@@ -270,7 +348,7 @@ class EgressHttpTest {
                 out.sh(
                         sandbox,
                         "curl -sSL -m 8"
-                                + " 'https://allowed.test:$TLS/redirect?to=http://allowed.test:$HTTP/n31-good'");
+                            + " 'https://allowed.test:$TLS/redirect?to=http://allowed.test:$HTTP/n31-good'");
         assertThat(good.stdout().text()).as(WayOut.said(good)).contains("hello /n31-good");
     }
 
@@ -281,11 +359,16 @@ class EgressHttpTest {
         String get = "GET /n32-outer HTTP/1.1\\r\\nHost: reading.test:$HTTP\\r\\n";
         String inner = "GET /admin/n32-inner HTTP/1.1\\r\\nHost: reading.test:$HTTP\\r\\n\\r\\n";
         String[] texts = {
-            head + "Content-Length: 4\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n0\\r\\n\\r\\n" + inner,
+            head
+                    + "Content-Length: 4\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n0\\r\\n\\r\\n"
+                    + inner,
             get + "Content-Length: 0\\r\\nContent-Length: 99\\r\\n\\r\\n" + inner,
             get + "Transfer-Encoding : chunked\\r\\n\\r\\n0\\r\\n\\r\\n" + inner,
             get + "Transfer-Encoding: xchunked\\r\\n\\r\\n0\\r\\n\\r\\n" + inner,
-            get + "Transfer-Encoding: chunked\\r\\nTransfer-Encoding: identity\\r\\n\\r\\n0\\r\\n\\r\\n" + inner,
+            get
+                    + "Transfer-Encoding: chunked\\r\\nTransfer-Encoding:"
+                    + " identity\\r\\n\\r\\n0\\r\\n\\r\\n"
+                    + inner,
             get + "X: a\\r\\n Content-Length: 99\\r\\n\\r\\n" + inner,
             get + "Content-Length: +0\\r\\n\\r\\n" + inner,
             get + "Content-Length: 0x0\\r\\n\\r\\n" + inner,
@@ -295,7 +378,10 @@ class EgressHttpTest {
             get + "Host: denied.test\\r\\n\\r\\n" + inner,
             get + "X\\x00Y: a\\r\\n\\r\\n" + inner,
             get + "Transfer-Encoding: chunked\\r\\n\\r\\n0;x\\n\\r\\n\\r\\n" + inner,
-            get + "Connection: Upgrade, HTTP2-Settings\\r\\nUpgrade: h2c\\r\\nHTTP2-Settings: AAMAAABk\\r\\n\\r\\n" + inner,
+            get
+                    + "Connection: Upgrade, HTTP2-Settings\\r\\nUpgrade: h2c\\r\\nHTTP2-Settings:"
+                    + " AAMAAABk\\r\\n\\r\\n"
+                    + inner,
             "TRACE /n32-outer HTTP/1.1\\r\\nHost: reading.test:$HTTP\\r\\n\\r\\n" + inner,
             get + "X: " + "a".repeat(70_000) + "\\r\\n\\r\\n" + inner
         };
@@ -313,7 +399,9 @@ class EgressHttpTest {
                 send(
                         "reading.test",
                         "$HTTP",
-                        get + "\\r\\nGET /n32-second HTTP/1.1\\r\\nHost: reading.test:$HTTP\\r\\nConnection: close\\r\\n\\r\\n");
+                        get
+                                + "\\r\\nGET /n32-second HTTP/1.1\\r\\nHost:"
+                                + " reading.test:$HTTP\\r\\nConnection: close\\r\\n\\r\\n");
         assertThat(pipelined.stdout().text()).contains("200");
         assertThat(out.web.seen("n32-second")).as("control: two plain requests").hasSize(1);
     }
@@ -329,23 +417,30 @@ class EgressHttpTest {
         assertThat(result.stdout().text()).as(WayOut.said(result)).contains("hello /n35");
         assertThat(out.web.seen("/n35"))
                 .singleElement()
-                .satisfies(seen -> assertThat(seen.headers()).doesNotContainKey("proxy-authorization"));
+                .satisfies(seen ->
+                        assertThat(seen.headers()).doesNotContainKey("proxy-authorization"));
     }
 
     @Test
-    @DisplayName("N49 the authority's key is not inside, and its certificate is short-lived and this sandbox's")
+    @DisplayName(
+            "N49 the authority's key is not inside, and its certificate is short-lived and this"
+                    + " sandbox's")
     void theAuthoritysKeyIsNotInside() {
         ExecResult keys =
                 out.sh(
                         sandbox,
                         "grep -rl 'PRIVATE KEY' /etc/caisson /work /tmp /home /run 2>/dev/null;"
-                                + " openssl x509 -in /etc/caisson/ca.pem -noout -subject -dates -text");
+                            + " openssl x509 -in /etc/caisson/ca.pem -noout -subject -dates -text");
         assertThat(keys.stdout().text()).doesNotContain("/etc/caisson/").contains("CA:TRUE");
         String mine = out.sh(sandbox, "cat /etc/caisson/ca.pem").stdout().text();
         ExecResult life =
                 out.sh(sandbox, "openssl x509 -in /etc/caisson/ca.pem -noout -checkend 86401");
         assertThat(life.succeeded()).as("it lives no longer than a day").isFalse();
-        try (Sandbox other = out.sandbox(POLICY.replace(", $EXPIRED, $ROGUE", "").replace("$EXPIRED", "1").replace("$ROGUE", "2"))) {
+        try (Sandbox other =
+                out.sandbox(
+                        POLICY.replace(", $EXPIRED, $ROGUE", "")
+                                .replace("$EXPIRED", "1")
+                                .replace("$ROGUE", "2"))) {
             assertThat(out.sh(other, "cat /etc/caisson/ca.pem").stdout().text())
                     .contains("BEGIN CERTIFICATE")
                     .isNotEqualTo(mine);
@@ -358,7 +453,9 @@ class EgressHttpTest {
     }
 
     @Test
-    @DisplayName("N50 a server whose certificate does not hold is not spoken to, whatever the client says")
+    @DisplayName(
+            "N50 a server whose certificate does not hold is not spoken to, whatever the client"
+                    + " says")
     void aServerWhoseCertificateDoesNotHoldIsNotSpokenTo() {
         for (String target :
                 List.of(

@@ -16,7 +16,10 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** The way out over the life of a sandbox and of the gateway: first instruction, pauses, limits, a death. */
+/**
+ * The way out over the life of a sandbox and of the gateway: first instruction, pauses, limits, a
+ * death.
+ */
 @SuppressWarnings("NullAway.Init") // set before all tests
 class EgressLifeTest {
     private static final String POLICY =
@@ -75,7 +78,9 @@ class EgressLifeTest {
     }
 
     @Test
-    @DisplayName("N38 N41 without its gateway a sandbox has no network; with the next one it has it again")
+    @DisplayName(
+            "N38 N41 without its gateway a sandbox has no network; with the next one it has it"
+                    + " again")
     void withoutItsGatewayASandboxHasNoNetwork() throws IOException, InterruptedException {
         try (Sandbox sandbox = sandbox("")) {
             assertThat(reaches(sandbox, "n38-before")).isTrue();
@@ -250,8 +255,7 @@ class EgressLifeTest {
                     print('found', found)
                     """;
             ExecResult questions = out.python(sandbox, ask);
-            long found =
-                    Long.parseLong(questions.stdout().text().strip().replace("found ", ""));
+            long found = Long.parseLong(questions.stdout().text().strip().replace("found ", ""));
             assertThat(found).as(WayOut.said(questions)).isBetween(1L, 60L);
             assertThat(WayOut.denied(questions)).contains("limits.dnsQueriesPerMinute");
         }

@@ -41,8 +41,10 @@ class EgressNamesTest {
                 except OSError as e:
                     print(name, 'nothing', e)
             """;
+
     /** What names are answered with inside. */
     private static final String SYNTHETIC = "198\\.1[89]\\.\\d+|fdca:155a:";
+
     private static final int A = 1;
     private static final List<Integer> OTHERS = List.of(2, 5, 6, 10, 12, 15, 16, 33, 64, 65, 255);
 
@@ -156,7 +158,8 @@ class EgressNamesTest {
     }
 
     @Test
-    @DisplayName("N11 N14 nothing of a denied name reaches a name server, by whatever way it is asked")
+    @DisplayName(
+            "N11 N14 nothing of a denied name reaches a name server, by whatever way it is asked")
     void nothingOfADeniedNameReachesANameServer() {
         String code =
                 """
@@ -239,7 +242,8 @@ class EgressNamesTest {
     @Test
     @DisplayName("N19 N27 a name is compared in one form, and by whole labels")
     void aNameIsComparedInOneForm() {
-        ExecResult same = ask("192.0.0.2", A, "udp", "AlLoWeD.TeSt", "allowed.test.", "x.wild.test");
+        ExecResult same =
+                ask("192.0.0.2", A, "udp", "AlLoWeD.TeSt", "allowed.test.", "x.wild.test");
         assertThat(same.stdout().text().lines())
                 .as(WayOut.said(same))
                 .hasSize(3)

@@ -162,7 +162,9 @@ class EgressServiceTest {
     }
 
     @Test
-    @DisplayName("S01 S06 a value arrives once, at the place it is bound to, and comes back from nowhere")
+    @DisplayName(
+            "S01 S06 a value arrives once, at the place it is bound to, and comes back from"
+                    + " nowhere")
     void aValueArrivesAtItsPlaceAndComesBackFromNowhere() {
         for (String path : List.of("echo-header", "echo-body", "echo-gzip", "echo-pieces")) {
             String said =
@@ -190,8 +192,8 @@ class EgressServiceTest {
         assertThat(said).contains("403");
         assertThat(out.web.seen("/s02")).isEmpty();
         await().atMost(Duration.ofSeconds(10))
-                .untilAsserted(() ->
-                        assertThat(events(api, "secret.misused")).hasSizeGreaterThan(before));
+                .untilAsserted(
+                        () -> assertThat(events(api, "secret.misused")).hasSizeGreaterThan(before));
 
         inside(api, sandbox, "curl -sS -m 10 https://other.test:$TLS/s02-control");
         assertThat(out.web.seen("/s02-control")).hasSize(1);
@@ -216,8 +218,12 @@ class EgressServiceTest {
                 String slot = seen.header("authorization");
                 String rest = seen.toString().replace(slot.isEmpty() ? "\0" : slot, "");
                 assertThat(rest).as(seen.toString()).doesNotContain(VALUE);
-                assertThat(rest).doesNotContain(
-                        Base64.getEncoder().encodeToString(("user:" + VALUE).getBytes(StandardCharsets.UTF_8)));
+                assertThat(rest)
+                        .doesNotContain(
+                                Base64.getEncoder()
+                                        .encodeToString(
+                                                ("user:" + VALUE)
+                                                        .getBytes(StandardCharsets.UTF_8)));
             }
         }
         assertThat(out.web.seen("s07").toString()).doesNotContain(VALUE);
@@ -237,8 +243,8 @@ class EgressServiceTest {
                                         out.filled(
                                                 SEND
                                                         + "https://key.test:$TLS/echo-body?s14 >"
-                                                        + " answer; env > env; exec /usr/bin/python3"
-                                                        + " -c 'import time; a ="
+                                                        + " answer; env > env; exec"
+                                                        + " /usr/bin/python3 -c 'import time; a ="
                                                         + " open(\"answer\").read() + \"witness\" +"
                                                         + " \"-s14\"; time.sleep(30)'")))
                         .ok(202);
@@ -290,13 +296,12 @@ class EgressServiceTest {
         api.post("/v1/secrets", secret("SHORT", "canary-short-one", "moving.test")).ok(201);
         String id = api.sandbox(Map.of("secrets", List.of("SHORT")));
         String line =
-                "curl -sS -m 10 -H \"Authorization: Bearer $SHORT\" https://moving.test:$TLS/echo-header?";
+                "curl -sS -m 10 -H \"Authorization: Bearer $SHORT\""
+                        + " https://moving.test:$TLS/echo-header?";
         api.sh(id, out.filled(line) + "s11-a");
         assertThat(arrived("s11-a")).isEqualTo("Bearer canary-short-one");
 
-        api.post(
-                        "/v1/secrets/SHORT/rotate",
-                        Map.of("source", Map.of("value", "canary-short-two")))
+        api.post("/v1/secrets/SHORT/rotate", Map.of("source", Map.of("value", "canary-short-two")))
                 .ok();
         LiveService.pause(1000);
         api.sh(id, out.filled(line) + "s11-b");
@@ -346,9 +351,7 @@ class EgressServiceTest {
                 """;
         String command = "/usr/bin/python3 -c \"" + out.filled(talk) + "\"";
         JsonNode exec =
-                other.post(
-                                "/v1/sandboxes/" + id + "/execs?mode=detach",
-                                Map.of("command", command))
+                other.post("/v1/sandboxes/" + id + "/execs?mode=detach", Map.of("command", command))
                         .ok(202);
         await().until(() -> out.sink.text().contains("n39 n39 n39"));
         // Control: another change leaves it alone.

@@ -95,7 +95,7 @@ class EgressStreamsTest {
     void aLargeUploadStreamsThroughAfterContinue() {
         String line =
                 "head -c 67108864 /dev/zero | curl -sSv -m 60 %s -H 'Expect: 100-continue' -X POST"
-                        + " -T - https://allowed.test:$TLS/upload-%s 2>&1 | grep -a '^< HTTP\\|hello'";
+                    + " -T - https://allowed.test:$TLS/upload-%s 2>&1 | grep -a '^< HTTP\\|hello'";
         for (String version : new String[] {"--http1.1", "--http2"}) {
             String name = version.substring(2);
             ExecResult result = out.sh(sandbox, String.format(line, version, name));

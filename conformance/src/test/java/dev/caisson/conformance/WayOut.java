@@ -68,7 +68,9 @@ final class WayOut implements AutoCloseable {
     static synchronized WayOut rig() {
         needs();
         if (shared == null) {
-            shared = new WayOut();
+            WayOut made = new WayOut();
+            Runtime.getRuntime().addShutdownHook(new Thread(made.web.git()::close));
+            shared = made;
         }
         return shared;
     }
@@ -154,7 +156,9 @@ final class WayOut implements AutoCloseable {
         sink.close();
     }
 
-    /** A sandbox with that policy, in which {@code HTTP}, {@code TLS} and {@code SINK} are ports. */
+    /**
+     * A sandbox with that policy, in which {@code HTTP}, {@code TLS} and {@code SINK} are ports.
+     */
     Sandbox sandbox(String policy) {
         return caisson().create(Lab.spec(l -> l).withEgress(filled(policy)));
     }

@@ -83,8 +83,7 @@ final class WebServer implements AutoCloseable {
     /** One more port whose certificate is another one. */
     int also(KeyStore certificate) {
         try {
-            int port = listen("127.0.0.1", 0, certificate, new HttpConfiguration());
-            return port;
+            return listen("127.0.0.1", 0, certificate, new HttpConfiguration());
         } catch (Exception e) {
             throw new IllegalStateException(e);
         }
@@ -155,8 +154,7 @@ final class WebServer implements AutoCloseable {
                 keep(request, headers, 0, "");
                 git.serve(request, response, body);
             } else {
-                String beginning =
-                        new String(body.readNBytes(4096), StandardCharsets.ISO_8859_1);
+                String beginning = new String(body.readNBytes(4096), StandardCharsets.ISO_8859_1);
                 keep(request, headers, beginning.length() + drain(body), beginning);
                 answer(path, request, response, headers.getOrDefault("authorization", "none"));
             }
@@ -164,8 +162,7 @@ final class WebServer implements AutoCloseable {
             return true;
         }
 
-        private void keep(
-                Request request, Map<String, String> headers, long bytes, String body) {
+        private void keep(Request request, Map<String, String> headers, long bytes, String body) {
             seen.add(
                     new Seen(
                             request.getMethod() + " " + request.getHttpURI(),
@@ -237,9 +234,7 @@ final class WebServer implements AutoCloseable {
     public static final class Echo extends Session.Listener.AbstractAutoDemanding {
         @Override
         public void onWebSocketText(String message) {
-            getSession()
-                    .sendText(
-                            "echo " + message, org.eclipse.jetty.websocket.api.Callback.NOOP);
+            getSession().sendText("echo " + message, org.eclipse.jetty.websocket.api.Callback.NOOP);
         }
     }
 

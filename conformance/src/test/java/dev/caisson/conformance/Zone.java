@@ -64,8 +64,7 @@ final class Zone implements AutoCloseable {
             while (true) {
                 DatagramPacket packet = new DatagramPacket(new byte[4096], 4096);
                 socket.receive(packet);
-                byte[] out =
-                        answer(Arrays.copyOf(packet.getData(), packet.getLength())).toWire();
+                byte[] out = answer(Arrays.copyOf(packet.getData(), packet.getLength())).toWire();
                 socket.send(new DatagramPacket(out, out.length, packet.getSocketAddress()));
             }
         } catch (IOException e) {

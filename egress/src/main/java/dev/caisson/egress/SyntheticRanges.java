@@ -90,7 +90,6 @@ record SyntheticRanges(AddressRange four, AddressRange six) {
     /** The internet as a range does not name what is not public, so neither what is synthetic. */
     private static boolean names(String rule, AddressRange range, AddressRange synthetic) {
         AddressRange common = range.bits() >= synthetic.bits() ? range : synthetic;
-        return range.overlaps(synthetic)
-                && Cidr.parse(rule).names(IpAddress.of(common.at(0)));
+        return range.overlaps(synthetic) && Cidr.parse(rule).names(IpAddress.of(common.at(0)));
     }
 }
