@@ -147,11 +147,7 @@ final class WayOut implements AutoCloseable {
         if (caisson != null) {
             caisson.close();
         }
-        try {
-            web.close();
-        } catch (Exception e) {
-            throw new IllegalStateException(e);
-        }
+        web.close();
         zone.close();
         sink.close();
     }

@@ -15,6 +15,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Supplier;
 import org.xbill.DNS.AAAARecord;
 import org.xbill.DNS.ARecord;
+import org.xbill.DNS.Address;
 import org.xbill.DNS.DClass;
 import org.xbill.DNS.Flags;
 import org.xbill.DNS.Message;
@@ -32,7 +33,7 @@ final class Zone implements AutoCloseable {
 
     Zone() {
         try {
-            socket = new DatagramSocket(new InetSocketAddress("127.0.0.1", 0));
+            socket = new DatagramSocket(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -95,11 +96,11 @@ final class Zone implements AutoCloseable {
     }
 
     private static Record record(Name name, String address, boolean six) throws IOException {
-        if (six) {
-            byte[] bytes = org.xbill.DNS.Address.toByteArray(address, org.xbill.DNS.Address.IPv6);
-            return new AAAARecord(name, DClass.IN, 0, bytes);
-        }
-        return new ARecord(name, DClass.IN, 0, InetAddress.getByName(address));
+        int family = six ? Address.IPv6 : Address.IPv4;
+        InetAddress parsed = InetAddress.getByAddress(Address.toByteArray(address, family));
+        return six
+                ? new AAAARecord(name, DClass.IN, 0, Address.toByteArray(address, family))
+                : new ARecord(name, DClass.IN, 0, parsed);
     }
 
     @Override
