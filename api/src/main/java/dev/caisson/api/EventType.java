@@ -104,7 +104,9 @@ public enum EventType {
     OPERATOR_ACTED("operator.acted"),
     /** Secrets were taken out of what left a sandbox; {@code data} has their count. */
     SECRET_REDACTED("secret.redacted"),
-    /** A connection of a sandbox went out; told at its end, {@code data} has where to and how much. */
+    /**
+     * A connection of a sandbox went out; told at its end, {@code data} has where to and how much.
+     */
     EGRESS_ALLOWED("egress.allowed"),
     /** The policy stopped a connection, a request or a name; {@code reason} is the rule. */
     EGRESS_DENIED("egress.denied"),

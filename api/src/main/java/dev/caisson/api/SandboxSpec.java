@@ -2,6 +2,7 @@ package dev.caisson.api;
 
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
@@ -23,6 +24,7 @@ import java.util.stream.Collectors;
  * @param root whether commands may run as uid 0 inside, which has few capabilities; default false
  * @param egress the way out, as the JSON document of docs/egress-policy.md; empty: none, and on a
  *     server what its policy gives
+ * @param secrets that requests on the way out get; only where there is no server
  */
 public record SandboxSpec(
         Optional<String> name,
@@ -34,7 +36,8 @@ public record SandboxSpec(
         Optional<Duration> maxLife,
         boolean allowDegraded,
         boolean root,
-        Optional<String> egress) {
+        Optional<String> egress,
+        List<SandboxSecret> secrets) {
 
     private static final SandboxSpec DEFAULTS =
             new SandboxSpec(
@@ -47,7 +50,8 @@ public record SandboxSpec(
                     Optional.empty(),
                     false,
                     false,
-                    Optional.empty());
+                    Optional.empty(),
+                    List.of());
 
     /** Template {@code host}, the strongest tier of this host, default limits. */
     public static SandboxSpec defaults() {
@@ -60,6 +64,7 @@ public record SandboxSpec(
      */
     public SandboxSpec {
         labels = Map.copyOf(labels);
+        secrets = List.copyOf(secrets);
         Environment.check(env);
         env = Map.copyOf(env);
         name.ifPresent(given -> {
@@ -101,37 +106,88 @@ public record SandboxSpec(
                 maxLife,
                 allowDegraded,
                 root,
-                egress);
+                egress,
+                secrets);
     }
 
     /** The same with another set of labels. */
     public SandboxSpec withLabels(Map<String, String> newLabels) {
         return new SandboxSpec(
-                name, newLabels, tier, template, limits, env, maxLife, allowDegraded, root, egress);
+                name,
+                newLabels,
+                tier,
+                template,
+                limits,
+                env,
+                maxLife,
+                allowDegraded,
+                root,
+                egress,
+                secrets);
     }
 
     /** The same with another tier. */
     public SandboxSpec withTier(Tier newTier) {
         return new SandboxSpec(
-                name, labels, newTier, template, limits, env, maxLife, allowDegraded, root, egress);
+                name,
+                labels,
+                newTier,
+                template,
+                limits,
+                env,
+                maxLife,
+                allowDegraded,
+                root,
+                egress,
+                secrets);
     }
 
     /** The same with another template. */
     public SandboxSpec withTemplate(String newTemplate) {
         return new SandboxSpec(
-                name, labels, tier, newTemplate, limits, env, maxLife, allowDegraded, root, egress);
+                name,
+                labels,
+                tier,
+                newTemplate,
+                limits,
+                env,
+                maxLife,
+                allowDegraded,
+                root,
+                egress,
+                secrets);
     }
 
     /** The same with another limits. */
     public SandboxSpec withLimits(Limits newLimits) {
         return new SandboxSpec(
-                name, labels, tier, template, newLimits, env, maxLife, allowDegraded, root, egress);
+                name,
+                labels,
+                tier,
+                template,
+                newLimits,
+                env,
+                maxLife,
+                allowDegraded,
+                root,
+                egress,
+                secrets);
     }
 
     /** The same with another environment. */
     public SandboxSpec withEnv(Map<String, String> newEnv) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, newEnv, maxLife, allowDegraded, root, egress);
+                name,
+                labels,
+                tier,
+                template,
+                limits,
+                newEnv,
+                maxLife,
+                allowDegraded,
+                root,
+                egress,
+                secrets);
     }
 
     /** The same with another longest life. */
@@ -146,19 +202,40 @@ public record SandboxSpec(
                 Optional.of(newMaxLife),
                 allowDegraded,
                 root,
-                egress);
+                egress,
+                secrets);
     }
 
     /** The same with another answer to a host that cannot do all. */
     public SandboxSpec withAllowDegraded(boolean newAllowDegraded) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, env, maxLife, newAllowDegraded, root, egress);
+                name,
+                labels,
+                tier,
+                template,
+                limits,
+                env,
+                maxLife,
+                newAllowDegraded,
+                root,
+                egress,
+                secrets);
     }
 
     /** The same with another answer to commands that run as uid 0 inside. */
     public SandboxSpec withRoot(boolean newRoot) {
         return new SandboxSpec(
-                name, labels, tier, template, limits, env, maxLife, allowDegraded, newRoot, egress);
+                name,
+                labels,
+                tier,
+                template,
+                limits,
+                env,
+                maxLife,
+                allowDegraded,
+                newRoot,
+                egress,
+                secrets);
     }
 
     /**
@@ -177,7 +254,8 @@ public record SandboxSpec(
                 maxLife,
                 allowDegraded,
                 root,
-                Optional.of(document));
+                Optional.of(document),
+                secrets);
     }
 
     /**
@@ -196,5 +274,24 @@ public record SandboxSpec(
                 Arrays.stream(hosts)
                         .map(host -> "{\"host\":\"" + host + "\"}")
                         .collect(Collectors.joining(",", "{\"allow\":[", "]}")));
+    }
+
+    /**
+     * The same with these secrets. What they are bound to must be allowed by the way out, whose
+     * document names them.
+     */
+    public SandboxSpec withSecrets(List<SandboxSecret> newSecrets) {
+        return new SandboxSpec(
+                name,
+                labels,
+                tier,
+                template,
+                limits,
+                env,
+                maxLife,
+                allowDegraded,
+                root,
+                egress,
+                newSecrets);
     }
 }

@@ -32,6 +32,7 @@ final class Main implements Callable<Integer> {
                     new Output(),
                     new Copy(),
                     new Redaction(),
+                    new WayOut(),
                     new Alive(),
                     new Runs(),
                     new ServiceExec(),

@@ -19,6 +19,11 @@ record Setting(Path checkout, Path work, Path pace, boolean quick, boolean start
         return pace.resolveSibling("load");
     }
 
+    /** The compiled {@code peers/net.c}. */
+    Path net() {
+        return pace.resolveSibling("net");
+    }
+
     /** How often something is done. */
     int times(int usually, int whenQuick) {
         return quick ? whenQuick : usually;

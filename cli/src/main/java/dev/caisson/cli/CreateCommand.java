@@ -1,5 +1,6 @@
 package dev.caisson.cli;
 
+import dev.caisson.api.CaissonException;
 import dev.caisson.client.ServiceClient;
 import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.Json;
@@ -11,6 +12,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** {@code caisson create}: makes a sandbox. */
@@ -79,6 +81,8 @@ final class CreateCommand extends ServerCommand {
     @ArgGroup(validate = false)
     private EgressOptions egress = new EgressOptions();
 
+    @Mixin private SecretOptions secrets = new SecretOptions();
+
     @Option(names = "--pool", paramLabel = "NAME", description = "take it from a pool; or: none")
     private @Nullable String pool;
 
@@ -115,15 +119,27 @@ final class CreateCommand extends ServerCommand {
                 allowDegraded ? true : null,
                 pool,
                 egress(),
-                egress.secrets());
+                stored());
     }
 
     /** A secret alone does not close what the policy leaves open. */
+    private List<String> stored() {
+        if (!secrets.local(main().env()).isEmpty()) {
+            throw CaissonException.invalid(
+                            "--secret", "A server takes secrets that it keeps, by their names.")
+                    .withRemedy("Create it first: caisson secrets create NAME.");
+        }
+        return secrets.stored();
+    }
+
     private @Nullable EgressJson egress() {
         if (!egress.narrows()) {
             return null;
         }
-        return egress.document().map(json -> Json.read(json, EgressJson.class)).orElse(null);
+        return egress.with(secrets.stored(), List.of())
+                .document()
+                .map(json -> Json.read(json, EgressJson.class))
+                .orElse(null);
     }
 
     private List<VolumeMountJson> mounts() {

@@ -23,10 +23,6 @@ final class EgressOptions {
                             + " (none)")
     private List<String> packages = new ArrayList<>();
 
-    @Option(
-            names = "--secret",
-            paramLabel = "NAME",
-            description = "a secret that may be used where it is bound to, repeatable (none)")
     private List<String> secrets = new ArrayList<>();
 
     /** The words of one command line. */
@@ -36,6 +32,13 @@ final class EgressOptions {
         options.packages = packages;
         options.secrets = secrets;
         return options;
+    }
+
+    /** The same with secrets, and with the hosts that those are bound to. */
+    EgressOptions with(List<String> names, List<String> hosts) {
+        List<String> all = new ArrayList<>(allow);
+        hosts.stream().filter(host -> !allow.contains(host)).forEach(all::add);
+        return of(all, packages, names);
     }
 
     /** Names of secrets. */

@@ -20,6 +20,7 @@ import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -117,6 +118,8 @@ final class RunCommand implements Callable<Integer> {
 
     @ArgGroup(validate = false)
     private EgressOptions egress = new EgressOptions();
+
+    @Mixin private SecretOptions secrets = new SecretOptions();
 
     @Option(names = "--quiet", description = "no lines from Caisson about a run that ended")
     private boolean quiet;
@@ -234,6 +237,21 @@ final class RunCommand implements Callable<Integer> {
         }
     }
 
+    private SandboxSpec withWayOut(SandboxSpec sandbox) {
+        boolean alone = main.env().getOrDefault("CAISSON_URL", "").isBlank();
+        if (alone && !secrets.stored().isEmpty()) {
+            throw wrong("No server keeps the secret " + secrets.stored().getFirst() + " here.")
+                    .withRemedy(
+                            "Say where its value is and who gets it: --secret NAME=env:VARIABLE"
+                                    + " --secret-for NAME=HOST.");
+        }
+        List<SecretOptions.Local> local = secrets.local(main.env());
+        Optional<String> wayOut =
+                egress.with(secrets.names(), SecretOptions.hosts(local)).document();
+        SandboxSpec open = wayOut.map(sandbox::withEgress).orElse(sandbox);
+        return local.isEmpty() ? open : open.withSecrets(SecretOptions.handOver(local));
+    }
+
     /** What is asked for. */
     RunSpec runSpec() {
         SandboxSpec sandbox =
@@ -243,10 +261,7 @@ final class RunCommand implements Callable<Integer> {
                         .withEnv(environment())
                         .withAllowDegraded(allowDegraded)
                         .withRoot(!root.equals(DENIED));
-        Optional<String> wayOut = egress.document();
-        if (wayOut.isPresent()) {
-            sandbox = sandbox.withEgress(wayOut.get());
-        }
+        sandbox = withWayOut(sandbox);
         ProgramWords program = ProgramWords.of(words, behindDashes(), lang);
         if (stdin && program.fromStdin()) {
             throw wrong("--stdin and code from standard input exclude each other.");

@@ -1,6 +1,8 @@
 package dev.caisson.cli;
 
 import dev.caisson.api.CaissonException;
+import dev.caisson.api.SandboxSecret;
+import dev.caisson.v1.Json;
 import dev.caisson.v1.SecretBinding;
 import dev.caisson.v1.SecretSlot;
 import dev.caisson.v1.SecretSpec;
@@ -10,6 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -68,6 +71,41 @@ final class SecretOptions {
                 .filter(word -> word.indexOf('=') < 0)
                 .map(this::name)
                 .toList();
+    }
+
+    /** Names of all of them. */
+    List<String> names() {
+        return words(secrets).stream().map(word -> name(word.split("=", 2)[0])).distinct().toList();
+    }
+
+    /** For a library of this machine, which hands them to its own gateway; they are cleared. */
+    static List<SandboxSecret> handOver(List<Local> read) {
+        return read.stream()
+                .map(local -> {
+                    SandboxSecret secret =
+                            new SandboxSecret(
+                                    local.name(),
+                                    Json.write(local.spec()),
+                                    Optional.ofNullable(local.spec().env()),
+                                    local.value());
+                    local.clear();
+                    return secret;
+                })
+                .toList();
+    }
+
+    /** Hosts that secrets from here are bound to. */
+    static List<String> hosts(List<Local> read) {
+        return read.stream()
+                .flatMap(local -> local.spec().bindings().stream())
+                .map(SecretOptions::host)
+                .distinct()
+                .toList();
+    }
+
+    private static String host(SecretBinding binding) {
+        Integer port = binding.port();
+        return port == null || port == 443 ? binding.host() : binding.host() + ":" + port;
     }
 
     /** Whether nothing was asked for. */

@@ -1,5 +1,6 @@
 package dev.caisson.cli;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -9,6 +10,7 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.Json;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -115,10 +117,34 @@ class EgressOptionsTest {
     }
 
     @Test
+    void aSecretOfAServerNeedsOne() {
+        Main main = new Main(Streams.standard(), Caisson::open, Map.of());
+        String[] words = {"run", "--secret", "t", "--", "true"};
+        RunCommand run =
+                (RunCommand)
+                        main.line(List.of(words))
+                                .parseArgs(words)
+                                .subcommand()
+                                .commandSpec()
+                                .userObject();
+        assertThatThrownBy(run::runSpec).hasMessageContaining("No server keeps the secret t");
+    }
+
+    @Test
     void arePartOfARun() {
-        Main main = new Main(Streams.standard(), Caisson::open);
+        Main main = new Main(Streams.standard(), Caisson::open, Map.of("VAR", "canary"));
         String[] words = {
-            "run", "--allow", "api.test", "--packages", "npm:a", "--secret", "t", "--", "true"
+            "run",
+            "--allow",
+            "api.test",
+            "--packages",
+            "npm:a",
+            "--secret",
+            "t=env:VAR",
+            "--secret-for",
+            "t=key.test",
+            "--",
+            "true"
         };
         RunCommand run =
                 (RunCommand)
@@ -130,8 +156,16 @@ class EgressOptionsTest {
         assertThat(json(run.runSpec().sandbox().egress().orElseThrow()))
                 .isEqualTo(
                         json(
-                                "{'version':1,'allow':[{'host':'api.test'}],"
+                                "{'version':1,'allow':[{'host':'api.test'},{'host':'key.test'}],"
                                         + "'packages':{'npm':{'allow':['a']}},'secrets':['t']}"));
+        assertThat(run.runSpec().sandbox().secrets())
+                .singleElement()
+                .satisfies(secret -> {
+                    assertThat(secret.name()).isEqualTo("t");
+                    assertThat(secret.env()).contains("t");
+                    assertThat(secret.value()).isEqualTo("canary".getBytes(UTF_8));
+                    assertThat(secret.toString()).doesNotContain("canary");
+                });
         RunCommand plain = RunCommand.plain(main, List.of("run", "--", "true")).orElseThrow();
         assertThat(plain.runSpec().sandbox().egress()).isEmpty();
     }

@@ -1,5 +1,7 @@
 package dev.caisson.client;
 
+import dev.caisson.api.CaissonException;
+import dev.caisson.api.ErrorCode;
 import dev.caisson.api.ExecSpec;
 import dev.caisson.api.Limits;
 import dev.caisson.api.OnOutputLimit;
@@ -48,6 +50,14 @@ final class Requests {
     }
 
     static @Nullable EgressJson egress(SandboxSpec spec) {
+        if (!spec.secrets().isEmpty()) {
+            throw CaissonException.of(
+                            ErrorCode.UNSUPPORTED,
+                            "A server takes no secrets along with a sandbox: it keeps them.")
+                    .withRemedy(
+                            "Create the secret there (caisson secrets create) and name it in the"
+                                    + " way out's document.");
+        }
         return spec.egress()
                 .map(json -> Json.request(json.getBytes(StandardCharsets.UTF_8), EgressJson.class))
                 .orElse(null);

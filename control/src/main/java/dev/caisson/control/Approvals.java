@@ -135,7 +135,9 @@ final class Approvals implements ApprovalService {
         return ask(caller, policy, about, rules, new Matter(kind, subject, details, ""));
     }
 
-    /** A destination that no rule of the way out allows: asked whether or not a rule asks about it. */
+    /**
+     * A destination that no rule of the way out allows: asked whether or not a rule asks about it.
+     */
     Optional<Pending> destination(
             Caller caller,
             EffectivePolicy policy,

@@ -19,9 +19,9 @@ import tools.jackson.core.JacksonException;
 import tools.jackson.core.type.TypeReference;
 
 /**
- * What a gateway tells, written down: events of the sandbox, usage, uses of secrets. How far that is
- * stands in the same transaction, so nothing is lost or counted twice, whoever is killed in between:
- * the gateway keeps what it was not told to be taken. Thread-safe.
+ * What a gateway tells, written down: events of the sandbox, usage, uses of secrets. How far that
+ * is stands in the same transaction, so nothing is lost or counted twice, whoever is killed in
+ * between: the gateway keeps what it was not told to be taken. Thread-safe.
  */
 final class GatewayEvents {
     private static final Logger LOG = LoggerFactory.getLogger(GatewayEvents.class);
@@ -160,8 +160,7 @@ final class GatewayEvents {
         }
     }
 
-    private static void secret(
-            Store.Tx tx, Event event, String tenant, Map<String, Object> data) {
+    private static void secret(Store.Tx tx, Event event, String tenant, Map<String, Object> data) {
         if (data.get("secret") instanceof String name) {
             long requests = Math.max(1, number(data, "requests"));
             tx.named(Kind.SECRET, tenant, name)

@@ -6,8 +6,8 @@ import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.api.Limits;
 import dev.caisson.api.Tier;
-import dev.caisson.core.Engine;
 import dev.caisson.core.EgressPlan;
+import dev.caisson.core.Engine;
 import dev.caisson.core.EngineRequest;
 import dev.caisson.core.EngineSandbox;
 import dev.caisson.core.HostedSandbox;
@@ -229,6 +229,7 @@ final class Lives {
                         new HostedSandbox.HostedSettings(
                                 nextEpoch(box), Map.of(), doc.allowDegraded, limits),
                         listener);
+        parts.redactions().hide(box.id, hosted);
         box.hosted(hosted, listener);
         return hosted;
     }
@@ -245,6 +246,7 @@ final class Lives {
                         new HostedSandbox.HostedSettings(
                                 0, Map.of(), doc.allowDegraded, Orders.limits(doc.limits)),
                         listener);
+        parts.redactions().hide(box.id, hosted);
         box.hosted(hosted, listener);
         parts.gateways().adopted(box, engine, hosted);
         if (box.tracker() == null) {

@@ -30,6 +30,7 @@ record Parts(
         Boxes boxes,
         SecretUses secrets,
         Gateways gateways,
+        Redactions redactions,
         ScheduledExecutorService timers) {
     private static final Logger LOG = LoggerFactory.getLogger(Parts.class);
     private static final long RETRY_MILLIS = 200;

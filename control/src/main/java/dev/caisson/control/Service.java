@@ -5,9 +5,9 @@ import dev.caisson.api.EndReason;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.EventType;
 import dev.caisson.core.Engine;
-import dev.caisson.core.SecretSink;
 import dev.caisson.core.EngineCaisson;
 import dev.caisson.core.Room;
+import dev.caisson.core.SecretSink;
 import dev.caisson.v1.InfoJson;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -113,6 +113,7 @@ public final class Service implements Control {
                         boxes,
                         secrets.uses(),
                         new Gateways(ledger, policies, boxes, approvals, secrets),
+                        new Redactions(secrets.uses(), boxes),
                         timers);
         String bootId = bootId();
         lives = new Lives(parts, bootId);
@@ -140,9 +141,7 @@ public final class Service implements Control {
         tokens = new Tokens(ledger, directory, config.tokens());
         Erasure erasure = erasure(ledger, directory, store);
         tenants = new Tenants(ledger, cursors, directory, erasure, quotas::changed);
-        DiskRecovery disks = new DiskRecovery(parts);
-        Recovery recovery = new Recovery(parts, lives, execs, runs, disks, bootId);
-        start(recovery, disks, erasure);
+        start(bootId, erasure);
     }
 
     private Erasure erasure(Ledger ledger, Directory directory, Store store) {
@@ -176,7 +175,9 @@ public final class Service implements Control {
 
     /** Takes up what an earlier server left, then goes about its work. */
     @SuppressWarnings("FutureReturnValueIgnored") // it goes on until the timers end
-    private void start(Recovery recovery, DiskRecovery disks, Erasure erasure) {
+    private void start(String bootId, Erasure erasure) {
+        DiskRecovery disks = new DiskRecovery(parts);
+        Recovery recovery = new Recovery(parts, lives, execs, runs, disks, bootId);
         lives.onDetached(recovery::detached);
         Ledger ledger = parts.ledger();
         ControlConfig config = parts.config();

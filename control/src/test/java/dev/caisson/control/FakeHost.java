@@ -2,9 +2,9 @@ package dev.caisson.control;
 
 import dev.caisson.api.ByteSize;
 import dev.caisson.api.Tier;
-import dev.caisson.core.Engine;
 import dev.caisson.engine.namespaces.NamespacesEngine;
 import dev.caisson.testkit.FakeAgent;
+import dev.caisson.testkit.FakeGateway;
 import dev.caisson.testkit.FakeLauncher;
 import dev.caisson.v1.EventJson;
 import dev.caisson.v1.ExecRequest;
@@ -14,8 +14,6 @@ import dev.caisson.v1.SandboxRequest;
 import dev.caisson.v1.StreamItem;
 import dev.caisson.v1.TenantRequest;
 import java.io.IOException;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -23,7 +21,6 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -40,20 +37,24 @@ final class FakeHost implements AutoCloseable {
     final Path data;
 
     private final Vault vault;
-    private final UnaryOperator<Engine> engine;
+    private @Nullable FakeGateway gateway;
     private final List<FakeHost> earlier = new ArrayList<>();
 
     static FakeHost open(Path folder) {
-        return open(folder, UnaryOperator.identity());
+        return open(folder, new FakeLauncher(folder));
     }
 
     /** One whose engine can give a way out, or says so. */
     static FakeHost openWithEgress(Path folder) {
-        return open(folder, FakeHost::withEgress);
+        FakeLauncher launcher = new FakeLauncher(folder);
+        FakeGateway gateway = new FakeGateway(folder);
+        launcher.gateway(gateway.socket());
+        FakeHost host = open(folder, launcher);
+        host.gateway = gateway;
+        return host;
     }
 
-    private static FakeHost open(Path folder, UnaryOperator<Engine> engine) {
-        FakeLauncher launcher = new FakeLauncher(folder);
+    private static FakeHost open(Path folder, FakeLauncher launcher) {
         launcher.lease();
         launcher.onAgent(FakeHost::programs);
         Vault vault = new Vault(Vault.newKey());
@@ -63,8 +64,7 @@ final class FakeHost implements AutoCloseable {
                 new ManualClock(),
                 vault,
                 folder.resolve("data"),
-                null,
-                engine);
+                null);
     }
 
     private FakeHost(
@@ -73,24 +73,19 @@ final class FakeHost implements AutoCloseable {
             ManualClock clock,
             Vault vault,
             Path data,
-            @Nullable Caller admin,
-            UnaryOperator<Engine> engine) {
+            @Nullable Caller admin) {
         this.launcher = launcher;
         this.memory = memory;
         this.clock = clock;
         this.vault = vault;
         this.data = data;
-        this.engine = engine;
         this.store = new GatedStore(memory);
         EngineRack engines =
                 new EngineRack(
                         List.of(
                                 new EngineRack.Slot(
                                         Tier.CONTAINER,
-                                        () ->
-                                                engine.apply(
-                                                        NamespacesEngine.connect(
-                                                                launcher.socket())))),
+                                        () -> NamespacesEngine.connect(launcher.socket()))),
                         List.of());
         ControlConfig config =
                 new ControlConfig(
@@ -115,21 +110,9 @@ final class FakeHost implements AutoCloseable {
                         : admin;
     }
 
-    private static Engine withEgress(Engine engine) {
-        return (Engine)
-                Proxy.newProxyInstance(
-                        Engine.class.getClassLoader(),
-                        new Class<?>[] {Engine.class},
-                        (proxy, method, arguments) -> {
-                            if (method.getName().equals("capabilities")) {
-                                return new Engine.Capabilities(true, false, true, true);
-                            }
-                            try {
-                                return method.invoke(engine, arguments);
-                            } catch (InvocationTargetException e) {
-                                throw Objects.requireNonNull(e.getCause());
-                            }
-                        });
+    /** Of one that was opened with a way out. */
+    FakeGateway gateway() {
+        return Objects.requireNonNull(gateway);
     }
 
     /** Programs that wait: {@code sleep} until it is killed, {@code talk} writes before. */
@@ -165,9 +148,9 @@ final class FakeHost implements AutoCloseable {
 
     /** A server of that node beside this one. */
     FakeHost server(String node) {
-        FakeHost next =
-                new FakeHost(launcher, memory.server(node), clock, vault, data, admin, engine);
+        FakeHost next = new FakeHost(launcher, memory.server(node), clock, vault, data, admin);
         next.earlier.add(this);
+        next.gateway = gateway;
         return next;
     }
 
@@ -273,5 +256,8 @@ final class FakeHost implements AutoCloseable {
         service.close();
         earlier.forEach(host -> host.service.close());
         launcher.close();
+        if (gateway != null) {
+            gateway.close();
+        }
     }
 }

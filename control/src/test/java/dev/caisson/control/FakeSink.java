@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 
@@ -59,6 +60,11 @@ final class FakeSink implements SecretSink {
     public void useSecrets(String sandbox, List<SecretUse> now) {
         here("use " + sandbox);
         uses.put(sandbox, List.copyOf(now));
+    }
+
+    /** What it has under that id. */
+    Put put(String secret) {
+        return Objects.requireNonNull(secrets.get(secret));
     }
 
     /** The values that it has. */

@@ -21,6 +21,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -127,7 +128,7 @@ final class SandboxSecretsTest {
     }
 
     private String placeholder(String sandbox) {
-        return sink.uses.get(sandbox).getFirst().placeholder();
+        return Objects.requireNonNull(sink.uses.get(sandbox)).getFirst().placeholder();
     }
 
     @Test

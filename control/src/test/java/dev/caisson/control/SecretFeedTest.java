@@ -61,8 +61,8 @@ final class SecretFeedTest {
         uses.open("sb2", of(used));
 
         assertThat(sink.secrets).containsOnlyKeys(used);
-        assertThat(sink.secrets.get(used).value()).isEqualTo(VALUE);
-        assertThat(sink.secrets.get(used).tenant()).isEqualTo(stage.one.tenant());
+        assertThat(sink.put(used).value()).isEqualTo(VALUE);
+        assertThat(sink.put(used).tenant()).isEqualTo(stage.one.tenant());
         assertThat(sink.told).containsExactly("put " + used, "use sb1", "use sb2");
         uses.gone("sb1");
         assertThat(sink.secrets).containsOnlyKeys(used);
@@ -131,7 +131,7 @@ final class SecretFeedTest {
                 stage.secrets.create(
                         stage.one, request("key", SecretSource.ofValue(VALUE), limited(2, 1000)));
         uses.open("sb1", of(made.id()));
-        assertThat(sink.secrets.get(made.id()).spec()).contains("\"requests\":2");
+        assertThat(sink.put(made.id()).spec()).contains("\"requests\":2");
 
         used(made.id(), 1, 10);
         uses.tick();
@@ -162,7 +162,7 @@ final class SecretFeedTest {
 
         uses.open("sb1", of(made.id()));
 
-        assertThat(sink.secrets.get(made.id()).spec()).contains("\"requests\":3", "\"bytes\":600");
+        assertThat(sink.put(made.id()).spec()).contains("\"requests\":3", "\"bytes\":600");
     }
 
     @Test

@@ -135,7 +135,9 @@ final class ExecStream implements AgentClient.Stream {
                         from == null ? Position.START : from);
         this.outlet =
                 new Outlet(
-                        options.redaction(), from == null ? Position.START : from, new Outside());
+                        options.redaction(),
+                        from == null ? Position.START : from,
+                        new Outside(this, heard, delivery, options.killOnOutput()));
     }
 
     /** Registers the stream and sends the start. */
@@ -445,34 +447,6 @@ final class ExecStream implements AgentClient.Stream {
     private void gap(OutputFd fd, long offset, long bytes) throws IOException {
         heard.advance(fd, offset, bytes);
         outlet.gap(seq, fd, bytes);
-    }
-
-    /** Captures what comes out and passes it on. */
-    private final class Outside implements Outlet.Target {
-        @Override
-        public void output(long upTo, OutputFd fd, long offset, ByteString data, long weight)
-                throws ProtocolException {
-            boolean kill = heard.append(fd, data) && options.killOnOutput();
-            if (kill && killed == null) {
-                kill(dev.caisson.wire.agent.ExecReason.REASON_OUTPUT);
-            }
-            delivery.output(upTo, fd, offset, data, weight);
-        }
-
-        @Override
-        public void gap(long upTo, OutputFd fd, long offset, long bytes) throws ProtocolException {
-            heard.skip(fd, bytes);
-            delivery.gap(upTo, fd, offset, bytes);
-        }
-
-        @Override
-        public void broken(ProtocolException cause) {
-            refused(
-                    CaissonException.of(
-                            ErrorCode.ENGINE_FAILED,
-                            "The agent sent what cannot be: " + cause.getMessage(),
-                            cause));
-        }
     }
 
     // ---- ends

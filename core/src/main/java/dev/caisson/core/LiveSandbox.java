@@ -35,6 +35,7 @@ final class LiveSandbox implements Sandbox {
     private final EventBus.Subject subject;
     private final String id;
     private final String session;
+    private final LocalSecrets secrets;
     private final HostedSandbox hosted;
     private final Consumer<LiveSandbox> onGone;
     private final AtomicReference<SandboxState> state =
@@ -80,8 +81,10 @@ final class LiveSandbox implements Sandbox {
         this.id = engine.reserve(GROUP);
         EventBus.Subject about = EventBus.Subject.sandbox(id, session);
         this.subject = run.map(about::withRun).orElse(about);
+        this.secrets = new LocalSecrets(spec.secrets());
         reporter().emit(EventType.SANDBOX_CREATED, "", this::createdData);
         this.hosted = hosted(requested());
+        hosted.redaction().set(secrets.redactor());
     }
 
     private HostedSandbox hosted(EngineSandbox handle) {
@@ -89,7 +92,7 @@ final class LiveSandbox implements Sandbox {
             return new HostedSandbox(
                     handle,
                     new HostedSandbox.HostedSettings(
-                            0, spec.env(), spec.allowDegraded(), spec.limits()),
+                            0, secrets.over(spec.env()), spec.allowDegraded(), spec.limits()),
                     new OwnHost(),
                     spec.root());
         } catch (CaissonException e) {
@@ -100,6 +103,7 @@ final class LiveSandbox implements Sandbox {
 
     private EngineSandbox requested() {
         try {
+            secrets.open(engine, id, GROUP);
             return engine.create(
                     new EngineRequest(
                             id,
@@ -357,6 +361,7 @@ final class LiveSandbox implements Sandbox {
                                 data.put("detail", ended.detail());
                                 return data;
                             });
+            Thread.ofVirtual().name("caisson-secrets").start(() -> secrets.close(engine));
             onGone.accept(LiveSandbox.this);
             end.complete(reason);
         }

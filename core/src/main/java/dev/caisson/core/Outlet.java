@@ -55,7 +55,7 @@ final class Outlet {
     private final Redaction redaction;
     private final Target target;
     private final long[] offsets;
-    private boolean redacts; // of the reading thread: whether it ever had a secret to look for
+    private volatile boolean redacts; // written by the reading thread: ever had a secret
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Redactor.@Nullable Stream[] streams = new Redactor.Stream[FDS]; // guarded by lock

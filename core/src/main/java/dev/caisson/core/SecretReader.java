@@ -16,7 +16,6 @@ import java.nio.file.SecureDirectoryStream;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributeView;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -94,32 +93,30 @@ public final class SecretReader {
     }
 
     private static byte[] beneath(Path root, Path relative, String shown) throws IOException {
-        List<SecureDirectoryStream<Path>> opened = new ArrayList<>();
-        try {
-            DirectoryStream<Path> top = Files.newDirectoryStream(root);
-            SecureDirectoryStream<Path> folder = secure(top);
-            opened.add(folder);
-            for (int i = 0; i < relative.getNameCount() - 1; i++) {
-                folder =
-                        secure(
-                                folder.newDirectoryStream(
-                                        relative.getName(i), LinkOption.NOFOLLOW_LINKS));
-                opened.add(folder);
-            }
-            return regular(folder, relative.getFileName(), shown);
-        } finally {
-            for (SecureDirectoryStream<Path> folder : opened) {
-                folder.close();
-            }
+        try (DirectoryStream<Path> top = Files.newDirectoryStream(root)) {
+            return beneath(secure(top), relative, shown);
         }
     }
 
+    private static byte[] beneath(SecureDirectoryStream<Path> folder, Path relative, String shown)
+            throws IOException {
+        if (relative.getNameCount() == 1) {
+            return regular(folder, relative, shown);
+        }
+        Path first = relative.getName(0);
+        Path rest = relative.subpath(1, relative.getNameCount());
+        try (SecureDirectoryStream<Path> next =
+                folder.newDirectoryStream(first, LinkOption.NOFOLLOW_LINKS)) {
+            return beneath(next, rest, shown);
+        }
+    }
+
+    /** The same stream, which its opener closes. */
     private static SecureDirectoryStream<Path> secure(DirectoryStream<Path> stream)
             throws IOException {
         if (stream instanceof SecureDirectoryStream<Path> secure) {
             return secure;
         }
-        stream.close();
         throw new IOException("This system has no handles of folders.");
     }
 

@@ -122,20 +122,20 @@ class RedactionTest {
             exec.await(() -> exec.signal() == 10);
             exec.print(SECRET + "\n");
         });
-        StringBuffer seen = new StringBuffer();
+        ByteArrayOutputStream seen = new ByteArrayOutputStream();
         Exec exec = sandbox.start(ExecSpec.of("talk"), listener(seen));
-        await().until(() -> seen.toString().endsWith("\n"));
+        await().until(() -> seen.toString(UTF_8).endsWith("\n"));
         sandbox.redaction().set(REDACTOR);
         exec.signal(10);
         assertThat(exec.await().stdout().text()).isEqualTo(SECRET + "\n[redacted]\n");
-        assertThat(seen).hasToString(SECRET + "\n[redacted]\n");
+        assertThat(seen.toString(UTF_8)).isEqualTo(SECRET + "\n[redacted]\n");
     }
 
-    private static ExecListener listener(StringBuffer seen) {
+    private static ExecListener listener(ByteArrayOutputStream seen) {
         return new ExecListener() {
             @Override
             public void output(OutputFd fd, ByteBuffer bytes) {
-                seen.append(UTF_8.decode(bytes));
+                seen.writeBytes(UTF_8.decode(bytes).toString().getBytes(UTF_8));
             }
         };
     }
@@ -163,10 +163,10 @@ class RedactionTest {
             Exec exec = sandbox.pipe(ExecSpec.of("talk"));
             String text = new String(exec.stdout().readAllBytes(), UTF_8);
             assertThat(exec.await().succeeded()).isTrue();
-            StringBuffer seen = new StringBuffer();
+            ByteArrayOutputStream seen = new ByteArrayOutputStream();
             assertThat(sandbox.start(ExecSpec.of("talk"), listener(seen)).await().succeeded())
                     .isTrue();
-            assertThat(seen.toString()).isEqualTo(text);
+            assertThat(seen.toString(UTF_8)).isEqualTo(text);
             String expected =
                     switch (part) {
                         case "aaaaaa" -> "[redacted]";

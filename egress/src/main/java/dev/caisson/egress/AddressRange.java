@@ -3,25 +3,20 @@ package dev.caisson.egress;
 import dev.caisson.policy.IpAddress;
 import java.util.Arrays;
 
-/**
- * A range of addresses, as 16 bytes and a length in bits; IPv4 is mapped.
- *
- * @param first its first address; bits behind the prefix are zero
- * @param bits 0 to 128
- */
-record AddressRange(byte[] first, int bits) {
+/** A range of addresses, as 16 bytes and a length in bits; IPv4 is mapped. Immutable. */
+final class AddressRange {
     static final int BITS = 128;
     private static final int MAPPED = 96;
 
-    /** Copies and checks. */
-    AddressRange {
-        first = first.clone();
-        if (first.length != 16 || bits < 0 || bits > BITS) {
-            throw new IllegalArgumentException("No range of addresses.");
-        }
+    private final byte[] first;
+    private final int bits;
+
+    private AddressRange(byte[] first, int bits) {
         if (!Arrays.equals(first, cut(first, bits))) {
             throw new IllegalArgumentException("The range has bits behind its prefix.");
         }
+        this.first = first;
+        this.bits = bits;
     }
 
     /**
@@ -50,14 +45,15 @@ record AddressRange(byte[] first, int bits) {
     }
 
     boolean isFour() {
-        return bits >= MAPPED && new AddressRange(cut(first, MAPPED), MAPPED).isMapped();
-    }
-
-    private boolean isMapped() {
         byte[] mapped = new byte[16];
         mapped[10] = (byte) 0xFF;
         mapped[11] = (byte) 0xFF;
-        return Arrays.equals(first, mapped);
+        return bits >= MAPPED && Arrays.equals(cut(first, MAPPED), mapped);
+    }
+
+    /** Length of the prefix in bits of the 16 bytes. */
+    int bits() {
+        return bits;
     }
 
     boolean contains(byte[] address) {
@@ -73,7 +69,7 @@ record AddressRange(byte[] first, int bits) {
     byte[] at(int index) {
         byte[] address = first.clone();
         for (int i = 0; i < 4; i++) {
-            address[15 - i] |= (byte) (index >>> (8 * i));
+            address[15 - i] |= (byte) (index >> (8 * i));
         }
         return address;
     }
@@ -82,7 +78,7 @@ record AddressRange(byte[] first, int bits) {
     int indexOf(byte[] address) {
         long index = 0;
         for (int i = 0; i < 16; i++) {
-            index = index << 8 | (address[i] ^ first[i]) & 0xFF;
+            index = (index << 8) | ((address[i] ^ first[i]) & 0xFF);
             if (index > Integer.MAX_VALUE) {
                 return -1;
             }
@@ -95,7 +91,7 @@ record AddressRange(byte[] first, int bits) {
         int whole = bits / 8;
         System.arraycopy(address, 0, out, 0, whole);
         if (bits % 8 != 0) {
-            out[whole] = (byte) (address[whole] & 0xFF << 8 - bits % 8);
+            out[whole] = (byte) (address[whole] & (0xFF << (8 - bits % 8)));
         }
         return out;
     }

@@ -197,26 +197,19 @@ final class AgentStream implements Duplex {
     boolean await(long nanos) {
         lock.lock();
         try {
-            long end = System.nanoTime() + nanos;
+            long left = nanos;
             while (chunks.isEmpty() && reading == null && !inEnded && lost == null) {
-                long left = end - System.nanoTime();
                 if (left <= 0) {
                     return false;
                 }
-                waitFor(left);
+                left = changed.awaitNanos(left);
             }
             return true;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private void waitFor(long nanos) {
-        try {
-            changed.awaitNanos(nanos);
         } catch (InterruptedException e) {
             // Nobody interrupts these threads; a lost interrupt is better than a lost channel.
             throw new IllegalStateException("The thread of a stream was interrupted", e);
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -242,6 +235,7 @@ final class AgentStream implements Duplex {
         }
     }
 
+    @SuppressWarnings("ReferenceEquality") // this very buffer
     private void release(ByteBuffer chunk) {
         lock.lock();
         try {
@@ -350,7 +344,7 @@ final class AgentStream implements Duplex {
         ResetReason reason;
         lock.lock();
         try {
-            boolean known = announced || inEnded && outEnded && lost == null;
+            boolean known = announced || (inEnded && outEnded && lost == null);
             reason = lost == null ? otherwise : lost;
             lost(reason, true);
             forget();

@@ -7,6 +7,7 @@ final class BadHttpException extends IOException {
     private static final long serialVersionUID = 1;
 
     private final int status;
+    private final String why;
 
     /**
      * A message that is refused.
@@ -16,6 +17,12 @@ final class BadHttpException extends IOException {
     BadHttpException(int status, String message) {
         super(message);
         this.status = status;
+        this.why = message;
+    }
+
+    /** What is wrong, for people. */
+    String why() {
+        return why;
     }
 
     int status() {

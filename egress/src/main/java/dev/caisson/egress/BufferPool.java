@@ -1,7 +1,7 @@
 package dev.caisson.egress;
 
 import java.nio.ByteBuffer;
-import java.util.concurrent.ArrayBlockingQueue;
+import java.util.ArrayDeque;
 import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 
@@ -16,12 +16,13 @@ final class BufferPool {
 
     private static final int KEPT = 256;
 
-    private final ArrayBlockingQueue<ByteBuffer> free = new ArrayBlockingQueue<>(KEPT);
     private final Semaphore left;
+    // Guarded by itself.
+    private final ArrayDeque<ByteBuffer> free = new ArrayDeque<>();
 
     /** A pool that hands out half of the memory that the JVM lets direct buffers have. */
     BufferPool() {
-        this((int) Math.clamp(Runtime.getRuntime().maxMemory() / 2 / SIZE, 64, 1 << 16));
+        this(Math.clamp(Runtime.getRuntime().maxMemory() / 2 / SIZE, 64, 1 << 16));
     }
 
     BufferPool(int most) {
@@ -33,13 +34,20 @@ final class BufferPool {
         if (!left.tryAcquire()) {
             return null;
         }
-        ByteBuffer buffer = free.poll();
+        ByteBuffer buffer;
+        synchronized (free) {
+            buffer = free.poll();
+        }
         return buffer == null ? ByteBuffer.allocateDirect(SIZE) : buffer.clear();
     }
 
     /** Gives one back; nobody may use it any more. */
     void give(ByteBuffer buffer) {
-        free.offer(buffer);
+        synchronized (free) {
+            if (free.size() < KEPT) {
+                free.push(buffer);
+            }
+        }
         left.release();
     }
 

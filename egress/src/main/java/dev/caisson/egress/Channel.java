@@ -11,7 +11,7 @@ import dev.caisson.wire.egress.Trust;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.SocketChannel;
+import java.nio.channels.GatheringByteChannel;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
@@ -39,7 +39,7 @@ final class Channel implements Closeable {
     private static final Logger LOG = LoggerFactory.getLogger(Channel.class);
 
     private final Sandbox sandbox;
-    private final SocketChannel socket;
+    private final GatheringByteChannel socket;
     private final FrameInput input;
     private final ChannelWriter writer;
     private final ConcurrentHashMap<Integer, AgentStream> streams = new ConcurrentHashMap<>();
@@ -48,15 +48,15 @@ final class Channel implements Closeable {
     private final Semaphore serving;
     private final Semaphore asking = new Semaphore(QUERIES);
     private volatile boolean closed;
-    // Of the reader.
-    private int highest;
+    // Of the reader, which nobody else looks at.
+    private volatile int highest;
 
     /** Something to be written that no stream's thread writes. */
     private interface Errand {
         void run() throws IOException;
     }
 
-    Channel(Sandbox sandbox, SocketChannel socket, FrameInput input) {
+    Channel(Sandbox sandbox, GatheringByteChannel socket, FrameInput input) {
         this.sandbox = sandbox;
         this.socket = socket;
         this.input = input;
@@ -192,7 +192,7 @@ final class Channel implements Closeable {
     private void open(int id, dev.caisson.wire.egress.Open open) throws IOException {
         int length = open.getAddress().size();
         int port = open.getPort();
-        if (length != 4 && length != 16 || port < 1 || port > 65_535 || streams.containsKey(id)) {
+        if ((length != 4 && length != 16) || port < 1 || port > 65_535 || streams.containsKey(id)) {
             throw new IOException("No address or number to open stream " + id);
         }
         if (streams.size() >= connections) {
@@ -292,7 +292,9 @@ final class Channel implements Closeable {
     @Override
     public void close() {
         closed = true;
-        errands.offer(() -> {});
+        if (!errands.offer(() -> {})) {
+            LOG.debug("the errands are awake already");
+        }
         try {
             socket.close();
         } catch (IOException e) {

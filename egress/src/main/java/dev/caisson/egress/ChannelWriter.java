@@ -77,7 +77,7 @@ final class ChannelWriter {
     private void varint(int value) {
         int rest = value;
         while ((rest & ~0x7F) != 0) {
-            header.put((byte) (rest & 0x7F | 0x80));
+            header.put((byte) ((rest & 0x7F) | 0x80));
             rest >>>= 7;
         }
         header.put((byte) rest);

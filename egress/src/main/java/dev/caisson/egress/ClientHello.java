@@ -119,7 +119,7 @@ record ClientHello(Optional<String> serverName, boolean encryptedHello, List<Str
     private static ByteBuffer part(ByteBuffer from, int lengthBytes) {
         int length = from.get() & 0xFF;
         if (lengthBytes == 2) {
-            length = length << 8 | from.get() & 0xFF;
+            length = (length << 8) | (from.get() & 0xFF);
         }
         ByteBuffer part = from.slice(from.position(), checked(length, from.remaining()));
         from.position(from.position() + length);

@@ -305,7 +305,7 @@ final class Connection implements Session {
         EgressPolicy policy = policy();
         ConnectVerdict verdict = policy.connect(where);
         Verdict judged = sandbox.judge(where, verdict);
-        boolean stays = judged.passes() || approved && judged.answer() == Verdict.Answer.ASK;
+        boolean stays = judged.passes() || (approved && judged.answer() == Verdict.Answer.ASK);
         Scheme spoken = scheme;
         if (stays && spoken != null) {
             stays = verdict.schemes().contains(spoken) || verdict.schemes().contains(Scheme.TCP);

@@ -41,7 +41,7 @@ final class ControlConnection implements Closeable {
     private final BlockingQueue<ControlReply> replies = new ArrayBlockingQueue<>(WAITING);
     private volatile boolean closed;
     // Of the reader.
-    private boolean welcomed;
+    private volatile boolean welcomed;
 
     ControlConnection(Gateway gateway, int owner, SocketChannel socket) {
         this.gateway = gateway;
@@ -261,7 +261,9 @@ final class ControlConnection implements Closeable {
     public void close() {
         closed = true;
         gateway.left(this);
-        replies.offer(ControlReply.getDefaultInstance()); // wakes the writer
+        if (!replies.offer(ControlReply.getDefaultInstance())) {
+            LOG.debug("the writer is awake already");
+        }
         try {
             socket.close();
         } catch (IOException e) {

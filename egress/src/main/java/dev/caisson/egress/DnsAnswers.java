@@ -34,7 +34,6 @@ final class DnsAnswers {
     private static final int UDP_SIZE = 1232;
     private static final int PLAIN_UDP_SIZE = 512;
     private static final int MAX_TCP = 65_535;
-    private static final int BAD_VERSION = 16;
     private static final Name LOCALHOST = Name.fromConstantString("localhost.");
     private static final Name REVERSE4 = Name.fromConstantString("in-addr.arpa.");
     private static final Name REVERSE6 = Name.fromConstantString("ip6.arpa.");
@@ -87,7 +86,8 @@ final class DnsAnswers {
         OPTRecord opt = query.getOPT();
         Message answer = start(query, opt);
         if (opt != null && opt.getVersion() > 0) {
-            answer.getHeader().setRcode(BAD_VERSION & 0xF);
+            // The code is 16: its four low bits are those of the header, the rest is in the OPT.
+            answer.getHeader().setRcode(Rcode.NOERROR);
         } else {
             fill(answer, query.getQuestion(), inTime);
         }
@@ -118,7 +118,7 @@ final class DnsAnswers {
     private static byte[] bare(byte[] message, int rcode) {
         byte[] answer = new byte[HEADER];
         System.arraycopy(message, 0, answer, 0, 2);
-        answer[2] = (byte) (0x80 | message[2] & 0x79); // QR, the opcode, RD
+        answer[2] = (byte) (0x80 | (message[2] & 0x79)); // QR, the opcode, RD
         answer[3] = (byte) (0x80 | rcode); // RA
         return answer;
     }
@@ -133,7 +133,7 @@ final class DnsAnswers {
         // The very question, in the case that it was asked in (0x20).
         answer.addRecord(query.getQuestion(), Section.QUESTION);
         if (opt != null) {
-            int extended = opt.getVersion() > 0 ? BAD_VERSION >> 4 : 0;
+            int extended = opt.getVersion() > 0 ? 1 : 0;
             answer.addRecord(new OPTRecord(UDP_SIZE, extended, 0), Section.ADDITIONAL);
         }
         return answer;

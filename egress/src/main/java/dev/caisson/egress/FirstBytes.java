@@ -122,9 +122,9 @@ final class FirstBytes {
     }
 
     private static boolean isToken(byte b) {
-        return b >= 'A' && b <= 'Z'
-                || b >= 'a' && b <= 'z'
-                || b >= '0' && b <= '9'
+        return (b >= 'A' && b <= 'Z')
+                || (b >= 'a' && b <= 'z')
+                || (b >= '0' && b <= '9')
                 || "!#$%&'*+-.^_`|~".indexOf(b) >= 0;
     }
 }

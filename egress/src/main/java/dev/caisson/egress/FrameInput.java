@@ -76,7 +76,7 @@ final class FrameInput {
     private void makeRoom(int bytes) {
         int capacity = buffer.capacity();
         int wanted = capacity;
-        if (bytes > capacity || capacity == SMALL && quiet == 0 && buffer.limit() == capacity) {
+        if (bytes > capacity || (capacity == SMALL && quiet == 0 && buffer.limit() == capacity)) {
             wanted = Math.max(bytes, Math.min(LARGE, 4 * max));
         } else if (quiet > QUIET && Math.max(bytes, buffer.remaining()) <= SMALL) {
             wanted = SMALL;

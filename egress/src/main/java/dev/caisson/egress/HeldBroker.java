@@ -25,7 +25,7 @@ final class HeldBroker implements Broker {
 
     private synchronized List<HeldSecret> refresh() {
         List<HeldSecret> now = secrets.get();
-        if (now != known) {
+        if (!now.equals(known)) {
             known = now;
             broker.replace(
                     now.stream()

@@ -50,12 +50,12 @@ final class HelloReader {
 
     private int header(byte[] bytes, int at) throws MalformedException {
         header[headerBytes++] = bytes[at];
-        if (header[0] != HANDSHAKE || headerBytes > 1 && header[1] != 3) {
+        if (header[0] != HANDSHAKE || (headerBytes > 1 && header[1] != 3)) {
             throw new MalformedException("no record of a handshake");
         }
         if (headerBytes == RECORD_HEADER) {
             headerBytes = 0;
-            recordLeft = (header[3] & 0xFF) << 8 | header[4] & 0xFF;
+            recordLeft = ((header[3] & 0xFF) << 8) | (header[4] & 0xFF);
             if (recordLeft == 0 || recordLeft > MAX_RECORD) {
                 throw new MalformedException("length of a record");
             }
@@ -69,7 +69,7 @@ final class HelloReader {
         recordLeft -= size;
         if (wanted < 0 && message.size() >= MESSAGE_HEADER) {
             byte[] start = message.toByteArray();
-            int length = (start[1] & 0xFF) << 16 | (start[2] & 0xFF) << 8 | start[3] & 0xFF;
+            int length = ((start[1] & 0xFF) << 16) | ((start[2] & 0xFF) << 8) | (start[3] & 0xFF);
             if (start[0] != CLIENT_HELLO || length > MAX - MESSAGE_HEADER) {
                 throw new MalformedException("no ClientHello");
             }

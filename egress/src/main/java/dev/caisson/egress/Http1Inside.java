@@ -47,7 +47,7 @@ final class Http1Inside {
                 more = end == End.NEXT;
                 readable = end != End.BUSY;
             } catch (BadHttpException e) {
-                refuse(Refusal.failed(e.status(), e.getMessage()));
+                refuse(Refusal.failed(e.status(), e.why()));
                 more = false;
             }
         }

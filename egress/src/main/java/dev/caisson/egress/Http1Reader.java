@@ -162,7 +162,8 @@ final class Http1Reader {
                 return true;
             }
             byte first = buffer.get(buffer.position());
-            if (first != '\r' && first != '\n' || !requests || ++skipped > 8) {
+            boolean lineEnd = first == '\r' || first == '\n';
+            if (!lineEnd || !requests || ++skipped > 8) {
                 begun = true;
                 return false;
             }
@@ -202,11 +203,11 @@ final class Http1Reader {
     }
 
     private @Nullable ByteBuffer content() throws IOException {
-        events.content = null;
         while (!events.complete) {
             step();
-            if (events.content != null) {
-                return events.content;
+            ByteBuffer piece = events.taken();
+            if (piece != null) {
+                return piece;
             }
             if (!events.complete && !buffer.hasRemaining() && !fill()) {
                 parser.atEOF();
@@ -286,6 +287,12 @@ final class Http1Reader {
             content = null;
             headerComplete = false;
             complete = false;
+        }
+
+        @Nullable ByteBuffer taken() {
+            ByteBuffer piece = content;
+            content = null;
+            return piece;
         }
 
         @Override

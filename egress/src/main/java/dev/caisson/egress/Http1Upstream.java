@@ -21,8 +21,8 @@ final class Http1Upstream implements Upstream {
     private final Http1Reader reader;
     private final Http1Writer writer;
     private final AtomicReference<@Nullable IOException> writeFailure = new AtomicReference<>();
-    private boolean persistent = true;
-    private boolean busy;
+    private volatile boolean persistent = true;
+    private volatile boolean busy;
     private @Nullable Thread body;
 
     Http1Upstream(Duplex connection) {

@@ -42,8 +42,8 @@ final class Http2Body implements HttpBody {
         release();
         while (!ended) {
             // What came before the end or the failure is still there to be read.
-            boolean last = trailed();
             IOException over = failure();
+            boolean last = trailed();
             Stream.Data data = stream.readData();
             if (data == null) {
                 if (last) {

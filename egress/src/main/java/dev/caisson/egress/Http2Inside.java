@@ -3,6 +3,7 @@ package dev.caisson.egress;
 import dev.caisson.policy.Destination;
 import dev.caisson.policy.Scheme;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
@@ -21,6 +22,8 @@ import org.eclipse.jetty.util.Callback;
 
 /** HTTP/2 with a program inside: a thread for each of its requests. */
 final class Http2Inside implements ServerSessionListener {
+    private static final Duration AFTER_END = Duration.ofSeconds(2);
+
     private final RequestCheck check;
     private final HttpForward forward;
     private final CountDownLatch over = new CountDownLatch(1);
@@ -97,7 +100,7 @@ final class Http2Inside implements ServerSessionListener {
                 }
                 refuse(Refusal.denied(e.verdict()));
             } catch (BadHttpException e) {
-                refuse(Refusal.failed(e.status(), e.getMessage()));
+                refuse(Refusal.failed(e.status(), e.why()));
             }
             return false;
         }
@@ -219,7 +222,8 @@ final class Http2Inside implements ServerSessionListener {
 
         @Override
         public void onClosed(Stream from) {
-            data.failed(new IOException("The stream is closed."));
+            // The fields behind the data may be told of only now.
+            Watchdog.later(AFTER_END, () -> data.failed(new IOException("The stream is closed.")));
         }
     }
 }

@@ -2,12 +2,12 @@ package dev.caisson.egress;
 
 import dev.caisson.policy.Destination;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.eclipse.jetty.http.HttpFields;
@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 
 /** HTTP/2 with a server: many requests at a time. */
 final class Http2Upstream implements Upstream, Session.Listener {
-    private static final int GRACE_MILLIS = 1000;
+    private static final Duration AFTER_END = Duration.ofSeconds(2);
 
     private final Destination.Named to;
     private final CompletableFuture<Session> session = new CompletableFuture<>();
@@ -83,7 +83,9 @@ final class Http2Upstream implements Upstream, Session.Listener {
     @Override
     public void close() {
         leaving = true;
-        session.thenAccept(s -> s.close(ErrorCode.NO_ERROR.code, "", Callback.NOOP));
+        if (session.isDone() && !session.isCompletedExceptionally()) {
+            session.join().close(ErrorCode.NO_ERROR.code, "", Callback.NOOP);
+        }
     }
 
     @Override
@@ -209,10 +211,9 @@ final class Http2Upstream implements Upstream, Session.Listener {
             if (over.getAndIncrement() == 0) {
                 streams.decrementAndGet();
             }
-            // Whoever still waits would wait for ever. Jetty tells of the end of a stream before it
-            // hands out the frame that ended it: a head without a body, or trailers.
-            CompletableFuture.delayedExecutor(GRACE_MILLIS, TimeUnit.MILLISECONDS)
-                    .execute(() -> failed(new IOException("The stream is closed.")));
+            // Jetty tells of the end before it tells of the fields that came with it. Whoever still
+            // waits a while later would wait for ever.
+            Watchdog.later(AFTER_END, () -> failed(new IOException("The stream is closed.")));
         }
 
         void failed(IOException why) {

@@ -59,8 +59,11 @@ final class HttpForward {
     private static final class ServerException extends IOException {
         private static final long serialVersionUID = 1;
 
+        private final String why;
+
         ServerException(String message, IOException cause) {
             super(message, cause);
+            this.why = message;
         }
     }
 
@@ -80,9 +83,9 @@ final class HttpForward {
             record("egress", exchange.request(), e.verdict());
             refuse(exchange, Refusal.denied(e.verdict()));
         } catch (ServerException e) {
-            refuse(exchange, Refusal.failed(502, e.getMessage()));
+            refuse(exchange, Refusal.failed(502, e.why));
         } catch (BadHttpException e) {
-            refuse(exchange, Refusal.failed(e.status(), e.getMessage()));
+            refuse(exchange, Refusal.failed(e.status(), e.why()));
         } catch (IOException e) {
             exchange.abort();
             throw e;
@@ -271,7 +274,7 @@ final class HttpForward {
         } catch (RequestBodyException e) {
             throw e.getCause() instanceof BadHttpException bad ? bad : e;
         } catch (BadHttpException e) {
-            throw new ServerException(to + " did not answer in HTTP: " + e.getMessage(), e);
+            throw new ServerException(to + " did not answer in HTTP: " + e.why(), e);
         } catch (IOException e) {
             throw new ServerException(to + " did not answer", e);
         }

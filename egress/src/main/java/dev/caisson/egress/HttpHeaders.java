@@ -118,13 +118,13 @@ final class HttpHeaders {
         return !text.isEmpty()
                 && text.chars()
                         .allMatch(c ->
-                                c >= 'a' && c <= 'z'
-                                        || c >= 'A' && c <= 'Z'
-                                        || c >= '0' && c <= '9'
+                                (c >= 'a' && c <= 'z')
+                                        || (c >= 'A' && c <= 'Z')
+                                        || (c >= '0' && c <= '9')
                                         || "!#$%&'*+-.^_`|~".indexOf(c) >= 0);
     }
 
     static boolean isValue(String text) {
-        return text.chars().allMatch(c -> c == '\t' || c >= ' ' && c <= 0xff && c != 0x7f);
+        return text.chars().allMatch(c -> c == '\t' || (c >= ' ' && c <= 0xff && c != 0x7f));
     }
 }

@@ -54,7 +54,9 @@ final class KernelPeers implements Peers {
         return uid == null || uid == UNKNOWN ? OptionalInt.empty() : OptionalInt.of(uid);
     }
 
-    /** The number of somebody whom the JDK names; the host's own tool knows every source of names. */
+    /**
+     * The number of somebody whom the JDK names; the host's own tool knows every source of names.
+     */
     private static int number(UserPrincipal user) {
         String name = user.getName();
         if (name.matches("[0-9]{1,10}")) {

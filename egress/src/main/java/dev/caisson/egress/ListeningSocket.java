@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.Set;
 
@@ -33,7 +34,7 @@ final class ListeningSocket implements Closeable {
         Set<PosixFilePermission> own = PosixFilePermissions.fromString("rwx------");
         Path folder =
                 Files.createTempDirectory(
-                        path.toAbsolutePath().getParent(),
+                        Objects.requireNonNull(path.toAbsolutePath().getParent()),
                         ".s",
                         PosixFilePermissions.asFileAttribute(own));
         Path early = folder.resolve("s");

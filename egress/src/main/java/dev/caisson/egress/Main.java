@@ -46,7 +46,7 @@ public final class Main {
                         ? Optional.empty()
                         : Optional.of(UpstreamProxy.read(options.upstreamProxy()));
         Outside outside = new Outside(resolver(options.resolvers()), proxy);
-        Gateway gateway = 
+        Gateway gateway =
                 new Gateway(
                         options,
                         doors(options),

@@ -37,8 +37,7 @@ final class Outside {
      * @throws DeniedException when one address of the name may not be connected to
      * @throws IOException when nobody answers
      */
-    Connected connect(EgressPolicy policy, Destination to, Semaphore resolving)
-            throws IOException {
+    Connected connect(EgressPolicy policy, Destination to, Semaphore resolving) throws IOException {
         if (proxy.isPresent()) {
             if (to instanceof Destination.Literal literal) {
                 check(policy, to, literal.address());

@@ -24,7 +24,18 @@ final class Placeholders {
 
     /** Takes the next bytes; whether one ended in them. What was read is not moved. */
     boolean scan(ByteBuffer bytes) {
-        for (int i = bytes.position(); i < bytes.limit(); i++) {
+        int limit = bytes.limit();
+        for (int i = bytes.position(); i < limit; i++) {
+            if (matched == 0) {
+                // Nearly all bytes are none that begins a placeholder.
+                while (i < limit && bytes.get(i) != 'c') {
+                    i++;
+                }
+                afterC = false;
+                if (i == limit) {
+                    return false;
+                }
+            }
             if (next(bytes.get(i))) {
                 return true;
             }

@@ -83,7 +83,7 @@ record ProxyRequest(
             throw new MalformedException("too many header fields");
         }
         for (String line : lines) {
-            if (!line.chars().allMatch(c -> c == '\t' || c >= ' ' && c != 0x7F)) {
+            if (!line.chars().allMatch(c -> c == '\t' || (c >= ' ' && c != 0x7F))) {
                 throw new MalformedException("a control character");
             }
         }

@@ -56,9 +56,9 @@ final class Queries {
         StringBuilder out = new StringBuilder(text.length());
         for (byte b : text.getBytes(StandardCharsets.UTF_8)) {
             int c = b & 0xff;
-            if (c >= 'a' && c <= 'z'
-                    || c >= 'A' && c <= 'Z'
-                    || c >= '0' && c <= '9'
+            if ((c >= 'a' && c <= 'z')
+                    || (c >= 'A' && c <= 'Z')
+                    || (c >= '0' && c <= '9')
                     || "-._~".indexOf(c) >= 0) {
                 out.append((char) c);
             } else {

@@ -44,7 +44,7 @@ final class RequestCheck {
             throw new BadHttpException(414, "target too long");
         }
         if (!Http1Writer.isTarget(target)
-                || target.equals("*") && !head.method().equals("OPTIONS")) {
+                || (target.equals("*") && !head.method().equals("OPTIONS"))) {
             throw new BadHttpException(400, "bad target");
         }
         List<String> expect = headers.get("expect");

@@ -20,6 +20,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -183,7 +184,7 @@ final class SecretBroker implements Broker {
                 new EgressRule(
                         binding.host(),
                         null,
-                        List.of(binding.port() == null ? 443 : binding.port()),
+                        List.of(Objects.requireNonNullElse(binding.port(), 443)),
                         List.of("https"),
                         List.of(rule),
                         null,

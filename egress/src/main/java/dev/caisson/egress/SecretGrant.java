@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 
 /**
  * A secret that one sandbox may use.
@@ -15,6 +16,7 @@ import java.util.List;
  * @param value the secret itself; copied
  * @param placeholder what stands for it inside: {@code csp_} and 32 hexadecimal digits
  */
+@SuppressWarnings("ArrayRecordComponent") // Copied, and compared by what is in it.
 record SecretGrant(String id, String name, SecretSpec spec, byte[] value, String placeholder) {
     /** Copies the value. */
     SecretGrant {
@@ -44,9 +46,8 @@ record SecretGrant(String id, String name, SecretSpec spec, byte[] value, String
                         .anyMatch(slot ->
                                 slot.kind().equals("sigv4")
                                         || slot.kind().equals("oauth")
-                                        || slot.user() == null
-                                                && (slot.kind().equals("basic")
-                                                        || slot.kind().equals("git")));
+                                        || (slot.user() == null
+                                                && Set.of("basic", "git").contains(slot.kind())));
         if (apart) {
             String[] parts = text().split(":", 3);
             for (int i = 1; i < parts.length; i++) {

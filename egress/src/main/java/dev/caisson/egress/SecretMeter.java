@@ -40,10 +40,11 @@ final class SecretMeter {
             Integer rate = spec.requestsPerMinute();
             if (rate != null) {
                 long now = nanos.getAsLong();
+                double full = rate;
                 ready =
                         ready < 0
-                                ? rate
-                                : Math.min(rate, ready + (now - filled) * rate / NANOS_PER_MINUTE);
+                                ? full
+                                : Math.min(full, ready + (now - filled) * full / NANOS_PER_MINUTE);
                 filled = now;
                 if (ready < 1) {
                     throw limit(

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Secrets of all clients, values in memory only. Where they belong is kept, so that after a restart
@@ -20,7 +21,8 @@ final class SecretStore {
     private final ConcurrentHashMap<SandboxKey, Entry> entries = new ConcurrentHashMap<>();
     private final StateFolder state;
 
-    private record Entry(String tenant, String name, SecretSpec spec, byte[] value) {}
+    /** A secret without a sandbox, so without a placeholder. */
+    private record Entry(String tenant, HeldSecret secret) {}
 
     SecretStore(StateFolder state) throws IOException {
         this.state = state;
@@ -51,13 +53,15 @@ final class SecretStore {
     private static Entry entry(PutSecret secret) {
         SecretSpec spec = Json.request(secret.getSpec().toByteArray(), SecretSpec.class);
         byte[] value = secret.getValue().toByteArray();
-        return new Entry(secret.getTenant(), secret.getName(), spec, value);
+        return new Entry(
+                secret.getTenant(),
+                new HeldSecret(secret.getSecret(), secret.getName(), spec, value, ""));
     }
 
     /** Best effort: the collector may have copied it before. */
-    private static void clear(@org.jspecify.annotations.Nullable Entry entry) {
+    private static void clear(@Nullable Entry entry) {
         if (entry != null) {
-            Arrays.fill(entry.value(), (byte) 0);
+            Arrays.fill(entry.secret().value(), (byte) 0);
         }
     }
 
@@ -73,9 +77,9 @@ final class SecretStore {
                 held.add(
                         new HeldSecret(
                                 use.getSecret(),
-                                entry.name(),
-                                entry.spec(),
-                                entry.value(),
+                                entry.secret().name(),
+                                entry.secret().spec(),
+                                entry.secret().value(),
                                 use.getPlaceholder()));
             }
         }

@@ -34,7 +34,7 @@ record SyntheticRanges(AddressRange four, AddressRange six) {
 
     /** Indexes are 1 to this, so that neither the first nor the last address is used. */
     int last() {
-        return (1 << AddressRange.BITS - four.bits()) - 2;
+        return (1 << (AddressRange.BITS - four.bits())) - 2;
     }
 
     IpAddress four(int index) {

@@ -75,6 +75,7 @@ final class TrustFiles {
      * @param path absolute
      * @param content its bytes
      */
+    @SuppressWarnings("ArrayRecordComponent") // Compared by what is in it.
     record TrustFile(String path, byte[] content) {
         @Override
         public boolean equals(Object other) {

@@ -94,6 +94,7 @@ final class UpstreamPool implements AutoCloseable {
     }
 
     /** A connection that is needed no more, or can be used again. */
+    @SuppressWarnings("ReferenceEquality") // The very connection, no other one.
     void give(Upstream outside) {
         lock.lock();
         try {

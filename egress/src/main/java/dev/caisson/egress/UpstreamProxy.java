@@ -104,7 +104,7 @@ final class UpstreamProxy {
                 };
         String credentials =
                 authorization == null ? "" : "Proxy-Authorization: " + authorization + "\r\n";
-        return "CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n".formatted(target, target, credentials);
+        return "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n" + credentials + "\r\n";
     }
 
     /** The first line of the answer; reads up to its empty line and not a byte further. */

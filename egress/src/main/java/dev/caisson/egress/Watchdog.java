@@ -29,6 +29,12 @@ final class Watchdog implements AutoCloseable {
                 TIMER.schedule(connection::close, time.toMillis(), TimeUnit.MILLISECONDS));
     }
 
+    /** Does something short after a while. */
+    @SuppressWarnings("FutureReturnValueIgnored") // Nobody waits for it, and it cannot fail.
+    static void later(Duration time, Runnable task) {
+        TIMER.schedule(task, time.toMillis(), TimeUnit.MILLISECONDS);
+    }
+
     /** It was in time. */
     @Override
     public void close() throws IOException {

@@ -32,8 +32,7 @@ final class BenchAgent implements AutoCloseable {
     private int open(IpAddress address, int port) throws IOException {
         int id = ++last;
         ByteString bytes = ByteString.copyFrom(address.toInet().getAddress());
-        agent.write(
-                frame(id).setOpen(Open.newBuilder().setAddress(bytes).setPort(port)).build());
+        agent.write(frame(id).setOpen(Open.newBuilder().setAddress(bytes).setPort(port)).build());
         return id;
     }
 
@@ -58,7 +57,7 @@ final class BenchAgent implements AutoCloseable {
     private static void varint(ByteBuffer into, int value) {
         int rest = value;
         while (rest > 0x7F) {
-            into.put((byte) (rest & 0x7F | 0x80));
+            into.put((byte) ((rest & 0x7F) | 0x80));
             rest >>>= 7;
         }
         into.put((byte) rest);

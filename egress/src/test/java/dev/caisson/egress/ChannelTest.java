@@ -40,7 +40,10 @@ class ChannelTest {
                 Arguments.of("port 65536", open(1, four, 65_536)),
                 Arguments.of(
                         "a query on a stream",
-                        AgentFrame.newBuilder().setStream(1).setQuery(Query.getDefaultInstance()).build()),
+                        AgentFrame.newBuilder()
+                                .setStream(1)
+                                .setQuery(Query.getDefaultInstance())
+                                .build()),
                 Arguments.of(
                         "a query of 4097 bytes",
                         AgentFrame.newBuilder()
@@ -220,7 +223,7 @@ class ChannelTest {
             held.sendWithinWindow(new byte[AgentStream.WINDOW]);
             FakeStream other = agent.open(agent.lookUp("quick.test"), quick.port());
             byte[] back = new byte[4 << 20];
-            Exchange.exchange(other, new byte[back.length], back);
+            BothWays.exchange(other, new byte[back.length], back);
         }
     }
 
@@ -309,8 +312,7 @@ class ChannelTest {
             // As usual, the fields the other way round, and a length that takes two bytes.
             agent.socket.write(ByteBuffer.wrap(new byte[] {0, 0, 0, 5, 8, id, 0x22, 1, 'a'}));
             agent.socket.write(ByteBuffer.wrap(new byte[] {0, 0, 0, 5, 0x22, 1, 'b', 8, id}));
-            agent.socket.write(
-                    ByteBuffer.wrap(new byte[] {0, 0, 0, 6, 8, id, 0x22, -127, 0, 'c'}));
+            agent.socket.write(ByteBuffer.wrap(new byte[] {0, 0, 0, 6, 8, id, 0x22, -127, 0, 'c'}));
             assertThat(stream.readUntil("abc")).isEqualTo("abc");
         }
     }

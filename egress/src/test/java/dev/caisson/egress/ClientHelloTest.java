@@ -37,9 +37,7 @@ class ClientHelloTest {
 
     static Stream<Arguments> malformed() {
         byte[] sni = Hellos.sni("allowed.test");
-        byte[] twoNames =
-                Hellos.extension(
-                        0, new byte[] {0, 8, 0, 0, 1, 'a', 0, 0, 1, 'b'});
+        byte[] twoNames = Hellos.extension(0, new byte[] {0, 8, 0, 0, 1, 'a', 0, 0, 1, 'b'});
         byte[] otherKind = Hellos.extension(0, new byte[] {0, 4, 1, 0, 1, 'a'});
         byte[] noName = Hellos.extension(0, new byte[] {0, 3, 0, 0, 0});
         byte[] good = Hellos.body(sni);

@@ -26,7 +26,9 @@ class DnsAnswersFuzzTest {
                         query("1.0.18.198.in-addr.arpa.", Type.PTR),
                         query("localhost.", Type.AAAA),
                         new byte[12],
-                        new byte[] {0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, (byte) 0xC0, 12, 0, 1, 0, 1})
+                        new byte[] {
+                            0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, (byte) 0xC0, 12, 0, 1, 0, 1
+                        })
                 .map(bytes -> Arguments.of((Object) bytes));
     }
 
@@ -67,8 +69,7 @@ class DnsAnswersFuzzTest {
 
         @Override
         public Optional<List<IpAddress>> addresses(HostName name) {
-            return Optional.of(
-                    List.of(IpAddress.parse("198.18.0.1"), IpAddress.parse("fdca::1")));
+            return Optional.of(List.of(IpAddress.parse("198.18.0.1"), IpAddress.parse("fdca::1")));
         }
 
         @Override

@@ -37,8 +37,7 @@ class DnsAnswersTest {
     void start() throws Exception {
         rig = Rig.started();
         client = rig.client();
-        client.put(
-                "sb1", Rig.policy(Rig.host("allowed.test", 443), Rig.host("*.wild.test", 443)));
+        client.put("sb1", Rig.policy(Rig.host("allowed.test", 443), Rig.host("*.wild.test", 443)));
         agent = rig.agent("sb1");
     }
 
@@ -123,7 +122,8 @@ class DnsAnswersTest {
         Message answer = agent.ask(reverse.toString(true), Type.PTR);
         PTRRecord record = (PTRRecord) answer.getSection(Section.ANSWER).getFirst();
         assertThat(record.getTarget()).hasToString("allowed.test.");
-        for (String other : List.of("8.8.8.8.in-addr.arpa", "9.9.18.198.in-addr.arpa", "x.ip6.arpa")) {
+        for (String other :
+                List.of("8.8.8.8.in-addr.arpa", "9.9.18.198.in-addr.arpa", "x.ip6.arpa")) {
             assertThat(rcode(agent.ask(other, Type.PTR))).as(other).isEqualTo(Rcode.NXDOMAIN);
         }
     }
@@ -142,7 +142,11 @@ class DnsAnswersTest {
         assertThat(rcode(agent.ask(Message.newQuery(chaos)))).isEqualTo(Rcode.NOTIMP);
         Message answered = query("allowed.test", Type.A);
         answered.addRecord(
-                new ARecord(Name.fromString("x.test."), DClass.IN, 1, java.net.InetAddress.getLoopbackAddress()),
+                new ARecord(
+                        Name.fromString("x.test."),
+                        DClass.IN,
+                        1,
+                        java.net.InetAddress.getLoopbackAddress()),
                 Section.ANSWER);
         assertThat(rcode(agent.ask(answered))).isEqualTo(Rcode.FORMERR);
         agent.query(1, new byte[] {1, 2, 3});
@@ -176,7 +180,7 @@ class DnsAnswersTest {
         }
         stream.end();
         byte[] answers = stream.readAll();
-        int first = (answers[0] & 0xFF) << 8 | answers[1] & 0xFF;
+        int first = ((answers[0] & 0xFF) << 8) | (answers[1] & 0xFF);
         Message answer = new Message(Arrays.copyOfRange(answers, 2, 2 + first));
         assertThat(answer.getHeader().getFlag(Flags.QR)).isTrue();
         assertThat(answer.getSection(Section.ANSWER)).hasSize(1);

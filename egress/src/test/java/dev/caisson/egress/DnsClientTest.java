@@ -88,9 +88,7 @@ class DnsClientTest {
                     Record question = right.getQuestion();
                     otherCase.addRecord(
                             Record.newRecord(
-                                    swapped(question.getName()),
-                                    question.getType(),
-                                    DClass.IN),
+                                    swapped(question.getName()), question.getType(), DClass.IN),
                             Section.QUESTION);
                     otherCase.addRecord(four("a.test.", "192.0.2.66"), Section.ANSWER);
                     return List.of(otherId, otherCase, right);
@@ -154,9 +152,7 @@ class DnsClientTest {
         StringBuilder text = new StringBuilder();
         for (char c : name.toString().toCharArray()) {
             text.append(
-                    Character.isUpperCase(c)
-                            ? Character.toLowerCase(c)
-                            : Character.toUpperCase(c));
+                    Character.isUpperCase(c) ? Character.toLowerCase(c) : Character.toUpperCase(c));
         }
         return name(text.toString());
     }

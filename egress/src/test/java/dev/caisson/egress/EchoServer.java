@@ -18,7 +18,7 @@ final class EchoServer implements AutoCloseable {
 
     EchoServer(String greeting) throws IOException {
         this.greeting = greeting;
-        server = new ServerSocket(0, 1024, InetAddress.getByName("127.0.0.1"));
+        server = new ServerSocket(0, 1024, InetAddress.ofLiteral("127.0.0.1"));
         Thread.ofVirtual().name("echo").start(this::accept);
     }
 
@@ -42,7 +42,8 @@ final class EchoServer implements AutoCloseable {
         ByteArrayOutputStream kept = new ByteArrayOutputStream();
         arrived.add(kept);
         try (socket) {
-            socket.getOutputStream().write(greeting.getBytes());
+            socket.getOutputStream()
+                    .write(greeting.getBytes(java.nio.charset.StandardCharsets.US_ASCII));
             byte[] buffer = new byte[1 << 16];
             int read;
             while ((read = socket.getInputStream().read(buffer)) > 0) {

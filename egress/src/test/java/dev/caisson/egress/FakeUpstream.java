@@ -17,7 +17,7 @@ final class FakeUpstream implements AutoCloseable {
 
     FakeUpstream(int target) throws IOException {
         this.target = target;
-        server = new ServerSocket(0, 64, InetAddress.getByName("127.0.0.1"));
+        server = new ServerSocket(0, 64, InetAddress.ofLiteral("127.0.0.1"));
         Thread.ofVirtual().start(this::accept);
     }
 
@@ -38,14 +38,15 @@ final class FakeUpstream implements AutoCloseable {
 
     private void serve(Socket socket) {
         try (socket;
-                Socket out = new Socket("127.0.0.1", target)) {
+                Socket out = new Socket(InetAddress.ofLiteral("127.0.0.1"), target)) {
             StringBuilder head = new StringBuilder();
             InputStream in = socket.getInputStream();
             while (head.indexOf("\r\n\r\n") < 0) {
                 head.append((char) in.read());
             }
             heads.add(head.toString());
-            socket.getOutputStream().write(answer.getBytes());
+            socket.getOutputStream()
+                    .write(answer.getBytes(java.nio.charset.StandardCharsets.US_ASCII));
             Thread.ofVirtual().start(() -> copy(out, socket));
             copy(socket, out);
         } catch (IOException e) {

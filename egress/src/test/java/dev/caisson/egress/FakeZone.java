@@ -26,13 +26,15 @@ import org.xbill.DNS.Type;
 final class FakeZone implements AutoCloseable {
     final List<Message> asked = new CopyOnWriteArrayList<>();
     final Map<String, List<Record>> records = new ConcurrentHashMap<>();
+
     /** Changes an answer before it goes out over UDP. */
     volatile Function<Message, List<Message>> udp = List::of;
+
     private final DatagramSocket datagrams;
     private final ServerSocket streams;
 
     FakeZone() throws IOException {
-        InetAddress loopback = InetAddress.getByName("127.0.0.1");
+        InetAddress loopback = InetAddress.ofLiteral("127.0.0.1");
         datagrams = new DatagramSocket(new InetSocketAddress(loopback, 0));
         streams = new ServerSocket(datagrams.getLocalPort(), 16, loopback);
         Thread.ofVirtual().start(this::datagrams);
@@ -40,7 +42,7 @@ final class FakeZone implements AutoCloseable {
     }
 
     InetSocketAddress address() {
-        return new InetSocketAddress("127.0.0.1", datagrams.getLocalPort());
+        return new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), datagrams.getLocalPort());
     }
 
     private void datagrams() {

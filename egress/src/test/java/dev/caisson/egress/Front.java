@@ -17,7 +17,7 @@ import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 
 /** Lets programs of tests reach an intercept over TCP, directly or by CONNECT. */
-final class Front implements AutoCloseable {
+final class Front implements java.io.Closeable {
     static final Destination.Named TO = new Destination.Named(HostName.of("api.example.org"), 443);
     static final Destination.Named TO_PLAIN =
             new Destination.Named(HostName.of("api.example.org"), 80);
@@ -51,6 +51,7 @@ final class Front implements AutoCloseable {
     /** A connection of a program inside, with TLS where it is spoken. */
     Socket open() throws IOException {
         Socket plain = new Socket(InetAddress.getLoopbackAddress(), port());
+        plain.setTcpNoDelay(true);
         plain.setSoTimeout(20_000);
         return scheme == Scheme.HTTPS ? secure(plain, TO.host().value()) : plain;
     }

@@ -16,6 +16,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Gates and their filters, and WebSockets that send a secret back. */
+@SuppressWarnings("StringConcatToTextBlock") // Lines of HTTP end with two characters.
 class GatesTest {
     private static final Verdict NO = new Verdict(Verdict.Answer.DENY, "package x", "none");
     private static final Verdict YES = new Verdict(Verdict.Answer.ALLOW, "package x", "");
@@ -35,8 +36,8 @@ class GatesTest {
 
     @Test
     void aGateDecidesInThePlaceOfThePolicy() throws Exception {
-        fixture.session.policy = dev.caisson.policy.EgressPolicy.of(
-                List.of(dev.caisson.v1.EgressJson.closed()));
+        fixture.session.policy =
+                dev.caisson.policy.EgressPolicy.of(List.of(dev.caisson.v1.EgressJson.closed()));
         RequestGate gate =
                 (session, to, request, target) ->
                         Optional.of(
@@ -55,13 +56,12 @@ class GatesTest {
     @Test
     void aFilterRewritesTheWhole() throws Exception {
         Front front =
-                front(
-                        (status, headers) ->
-                                new AnswerFilter.Rewrite(
-                                        1024,
-                                        whole ->
-                                                (new String(whole, StandardCharsets.UTF_8) + "!!")
-                                                        .getBytes(StandardCharsets.UTF_8)));
+                front((status, headers) ->
+                        new AnswerFilter.Rewrite(
+                                1024,
+                                whole ->
+                                        (new String(whole, StandardCharsets.UTF_8) + "!!")
+                                                .getBytes(StandardCharsets.UTF_8)));
         assertThat(front.get("/")).contains("Content-Length: 11").endsWith("the index!!");
     }
 
@@ -84,30 +84,28 @@ class GatesTest {
     @Test
     void aFilterRefusesBeforeTheFirstByte() throws Exception {
         Front front =
-                front(
-                        (status, headers) -> {
-                            throw new DeniedException(NO);
-                        });
+                front((status, headers) -> {
+                    throw new DeniedException(NO);
+                });
         assertThat(front.get("/")).startsWith("HTTP/1.1 403").doesNotContain("the index");
     }
 
     @Test
     void aWebSocketThatSendsASecretBackIsCut() throws Exception {
-        fixture.server(
-                (head, in, out) -> {
-                    out.write(
-                            ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-                                            + "Connection: Upgrade\r\n\r\n")
-                                    .getBytes(StandardCharsets.US_ASCII));
-                    out.flush();
-                    in.readNBytes(1);
-                    out.write(
-                            ("frame " + InterceptFixture.SECRET + " frame")
-                                    .getBytes(StandardCharsets.US_ASCII));
-                    out.flush();
-                    in.read();
-                    return false;
-                });
+        fixture.server((head, in, out) -> {
+            out.write(
+                    ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                                    + "Connection: Upgrade\r\n\r\n")
+                            .getBytes(StandardCharsets.US_ASCII));
+            out.flush();
+            in.readNBytes(1);
+            out.write(
+                    ("frame " + InterceptFixture.SECRET + " frame")
+                            .getBytes(StandardCharsets.US_ASCII));
+            out.flush();
+            in.read();
+            return false;
+        });
         fixture.grant(SecretSlot.bearer());
         try (Socket socket = fixture.front().open()) {
             Http1InterceptTest.write(
@@ -126,19 +124,16 @@ class GatesTest {
             assertThat(got.toString(StandardCharsets.UTF_8)).doesNotContain("value-0815");
         }
         org.awaitility.Awaitility.await()
-                .untilAsserted(
-                        () ->
-                                assertThat(fixture.session.denied)
-                                        .singleElement()
-                                        .asString()
-                                        .contains("[secret reflected]"));
+                .untilAsserted(() ->
+                        assertThat(fixture.session.denied)
+                                .singleElement()
+                                .asString()
+                                .contains("[secret reflected]"));
     }
 
     private Front front(AnswerFilter filter) throws Exception {
-        return fixture.front(
-                (session, to, request, target) ->
-                        Optional.of(
-                                new RequestGate.Gated("package", YES, Optional.of(filter))));
+        return fixture.front((session, to, request, target) ->
+                Optional.of(new RequestGate.Gated("package", YES, Optional.of(filter))));
     }
 
     private record Seen(AtomicReference<String> text, boolean refuse) implements AnswerFilter.Tap {

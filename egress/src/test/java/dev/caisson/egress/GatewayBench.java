@@ -24,14 +24,13 @@ final class GatewayBench {
 
     public static void main(String[] args) throws Exception {
         try (Rig rig = Rig.started();
-                ServerSocket sink = new ServerSocket(0, 1024, InetAddress.getByName("127.0.0.1"))) {
+                ServerSocket sink = new ServerSocket(0, 1024, InetAddress.ofLiteral("127.0.0.1"))) {
             Thread.ofPlatform().daemon().start(() -> accept(sink));
             EgressLimits limits = new EgressLimits(null, null, 512, 100_000, null);
             rig.client()
                     .put(
                             "bench",
-                            Rig.limits(
-                                    rig.local("sink.test", sink.getLocalPort(), "tcp"), limits));
+                            Rig.limits(rig.local("sink.test", sink.getLocalPort(), "tcp"), limits));
             FakeAgent agent = rig.agent("bench");
             IpAddress address = agent.lookUp("sink.test");
             for (int round = 0; round < 2; round++) {
@@ -58,7 +57,8 @@ final class GatewayBench {
 
     private static double direct(int port, char direction) throws IOException {
         try (SocketChannel socket =
-                SocketChannel.open(new InetSocketAddress("127.0.0.1", port))) {
+                SocketChannel.open(
+                        new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), port))) {
             ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER);
             socket.write(ByteBuffer.wrap(new byte[] {(byte) direction}));
             long begun = System.nanoTime();
@@ -82,7 +82,7 @@ final class GatewayBench {
         long[] nanos = new long[500];
         for (int i = 0; i < nanos.length; i++) {
             long begun = System.nanoTime();
-            try (Socket socket = new Socket("127.0.0.1", port)) {
+            try (Socket socket = new Socket(InetAddress.ofLiteral("127.0.0.1"), port)) {
                 socket.getOutputStream().write('e');
                 socket.getInputStream().read();
             }

@@ -23,10 +23,23 @@ class GatewayOptionsTest {
     void readsEverything() {
         GatewayOptions options =
                 GatewayOptions.parse(
-                        "--folder", "/run/x", "--control-gid", "12", "--resolver", "192.0.2.1",
-                        "--resolver", "[2001:db8::1]:5353", "--synthetic4", "10.99.0.0/16",
-                        "--synthetic6", "fd00:1::/64", "--upstream-proxy", "/etc/p",
-                        "--allow-control-uid", "1000", "--exit-with-stdin");
+                        "--folder",
+                        "/run/x",
+                        "--control-gid",
+                        "12",
+                        "--resolver",
+                        "192.0.2.1",
+                        "--resolver",
+                        "[2001:db8::1]:5353",
+                        "--synthetic4",
+                        "10.99.0.0/16",
+                        "--synthetic6",
+                        "fd00:1::/64",
+                        "--upstream-proxy",
+                        "/etc/p",
+                        "--allow-control-uid",
+                        "1000",
+                        "--exit-with-stdin");
         assertThat(options.controlGid()).hasValue(12);
         assertThat(options.resolvers()).extracting(one -> one.getPort()).containsExactly(53, 5353);
         assertThat(options.ranges().four()).hasToString("10.99.0.0/16");
@@ -64,8 +77,7 @@ class GatewayOptionsTest {
             assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(socket)))
                     .isEqualTo("rw-rw----");
             int own = (Integer) Files.getAttribute(socket, "unix:uid");
-            try (SocketChannel client =
-                            SocketChannel.open(UnixDomainSocketAddress.of(socket));
+            try (SocketChannel client = SocketChannel.open(UnixDomainSocketAddress.of(socket));
                     SocketChannel server = open.accept()) {
                 assertThat(client.isConnected()).isTrue();
                 assertThat(new KernelPeers(Set.of(own, 4711)).uid(server)).hasValue(own);

@@ -84,7 +84,7 @@ class GatewayTest {
             FakeAgent agent = rig.agent("sb1");
             FakeStream stream = agent.open(agent.lookUp("allowed.test"), server.port());
             byte[] back = new byte[bytes.length];
-            Exchange.exchange(stream, bytes, back);
+            BothWays.exchange(stream, bytes, back);
             assertThat(Arrays.equals(bytes, back)).isTrue();
         }
     }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -19,9 +20,10 @@ class HappyEyeballsTest {
             HappyEyeballs.Winner winner =
                     HappyEyeballs.connect(
                             List.of(
-                                    new InetSocketAddress("127.0.0.1", dead),
-                                    new InetSocketAddress("::1", dead),
-                                    new InetSocketAddress("127.0.0.1", server.port())));
+                                    new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), dead),
+                                    new InetSocketAddress(InetAddress.ofLiteral("::1"), dead),
+                                    new InetSocketAddress(
+                                            InetAddress.ofLiteral("127.0.0.1"), server.port())));
             assertThat(winner.index()).isEqualTo(2);
             winner.duplex().close();
         }
@@ -33,12 +35,13 @@ class HappyEyeballsTest {
         try (EchoServer gone = new EchoServer("")) {
             dead = gone.port();
         }
-        assertThatThrownBy(
-                        () ->
-                                HappyEyeballs.connect(
-                                        List.of(
-                                                new InetSocketAddress("127.0.0.1", dead),
-                                                new InetSocketAddress("127.0.0.2", dead))))
+        assertThatThrownBy(() ->
+                        HappyEyeballs.connect(
+                                List.of(
+                                        new InetSocketAddress(
+                                                InetAddress.ofLiteral("127.0.0.1"), dead),
+                                        new InetSocketAddress(
+                                                InetAddress.ofLiteral("127.0.0.2"), dead))))
                 .isInstanceOf(IOException.class);
     }
 }

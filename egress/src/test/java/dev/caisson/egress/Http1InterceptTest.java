@@ -18,6 +18,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
+@SuppressWarnings("StringConcatToTextBlock") // Lines of HTTP end with two characters.
 class Http1InterceptTest {
     private InterceptFixture fixture;
 
@@ -299,7 +300,7 @@ class Http1InterceptTest {
     void aBrokenAnswerIsBrokenInsideToo() throws Exception {
         fixture.server((head, in, out) -> {
             out.write(
-                    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
                             .getBytes(StandardCharsets.US_ASCII));
             return false;
         });

@@ -64,21 +64,6 @@ class Http2InterceptTest {
     }
 
     @Test
-    void carriesAnswersWithoutABody() throws Exception {
-        try (Http2Server server = new Http2Server(fixture.ca.server("api.example.org"))) {
-            fixture.session.port = server.port();
-            for (int i = 0; i < 20; i++) {
-                HttpResponse<String> answer =
-                        client.send(
-                                request("/nothing").GET().build(),
-                                HttpResponse.BodyHandlers.ofString());
-                assertThat(answer.statusCode()).isEqualTo(302);
-                assertThat(answer.headers().firstValue("location")).hasValue("/elsewhere");
-            }
-        }
-    }
-
-    @Test
     void carriesManyAtOnceOverOneConnection() throws Exception {
         try (Http2Server server = new Http2Server(fixture.ca.server("api.example.org"))) {
             fixture.session.port = server.port();
@@ -173,12 +158,29 @@ class Http2InterceptTest {
     }
 
     @Test
+    void answersWithoutBodiesStayWithout() throws Exception {
+        try (Http2Server server = new Http2Server(fixture.ca.server("api.example.org"))) {
+            fixture.session.port = server.port();
+            for (int i = 0; i < 50; i++) {
+                HttpResponse<String> answer =
+                        client.send(
+                                request("/204").GET().build(),
+                                HttpResponse.BodyHandlers.ofString());
+                assertThat(answer.statusCode()).isEqualTo(204);
+            }
+        }
+    }
+
+    @Test
     void trailersPass() throws Exception {
         try (Http2Server server = new Http2Server(fixture.ca.server("api.example.org"))) {
             fixture.session.port = server.port();
             // The Java client does not show trailers: the test's own peer does.
-            Map<String, List<String>> trailers = Http2Server.trailersThrough(fixture, "/trailers");
-            assertThat(trailers).containsEntry("grpc-status", List.of("0"));
+            for (int i = 0; i < 20; i++) {
+                Map<String, List<String>> trailers =
+                        Http2Server.trailersThrough(fixture, "/trailers");
+                assertThat(trailers).containsEntry("grpc-status", List.of("0"));
+            }
         }
     }
 

@@ -52,8 +52,12 @@ final class Http2Server implements AutoCloseable {
     }
 
     @Override
-    public void close() throws Exception {
-        server.stop();
+    public void close() {
+        try {
+            server.stop();
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     /** The trailers of an answer, as a peer inside sees them. */
@@ -86,9 +90,8 @@ final class Http2Server implements AutoCloseable {
             if (request.getHttpURI().getPath().equals("/trailers")) {
                 response.setTrailersSupplier(() -> HttpFields.build().add("grpc-status", "0"));
                 Content.Sink.write(response, true, "data", callback);
-            } else if (request.getHttpURI().getPath().equals("/nothing")) {
-                response.setStatus(302);
-                response.getHeaders().put("Location", "/elsewhere");
+            } else if (request.getHttpURI().getPath().equals("/204")) {
+                response.setStatus(204);
                 callback.succeeded();
             } else if (request.getHttpURI().getPath().equals("/echo-authorization")) {
                 Content.Sink.write(response, true, authorization, callback);

@@ -4,13 +4,15 @@ import dev.caisson.policy.Scheme;
 import dev.caisson.v1.SecretBinding;
 import dev.caisson.v1.SecretSlot;
 import dev.caisson.v1.SecretSpec;
+import java.io.Closeable;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** One sandbox, one server with TLS of the test's authority, and the intercept between them. */
-final class InterceptFixture implements AutoCloseable {
+final class InterceptFixture implements Closeable {
     static final String PLACEHOLDER = "csp_0123456789abcdef0123456789abcdef";
     static final String SECRET = "tops3cret-value-0815";
 
@@ -18,7 +20,7 @@ final class InterceptFixture implements AutoCloseable {
     final OutsideTls tls;
     final Http2Peers http2 = new Http2Peers();
     final FakeSession session;
-    private final List<AutoCloseable> opened = new ArrayList<>();
+    private final List<Closeable> opened = new ArrayList<>();
 
     InterceptFixture() throws IOException {
         tls = OutsideTls.trusting(List.of(ca.certificate()));
@@ -27,6 +29,13 @@ final class InterceptFixture implements AutoCloseable {
 
     RawServer server(RawServer.Handler handler) throws IOException {
         RawServer server = new RawServer(ca.server("api.example.org"), handler);
+        session.port = server.port();
+        opened.add(server);
+        return server;
+    }
+
+    RawServer plainServer(RawServer.Handler handler) throws IOException {
+        RawServer server = new RawServer(javax.net.ServerSocketFactory.getDefault(), handler);
         session.port = server.port();
         opened.add(server);
         return server;
@@ -48,7 +57,7 @@ final class InterceptFixture implements AutoCloseable {
         session.broker.replace(List.of(secret(slot, null)));
     }
 
-    static SecretGrant secret(SecretSlot slot, String path) {
+    static SecretGrant secret(SecretSlot slot, @Nullable String path) {
         return new SecretGrant(
                 "se1",
                 "token",
@@ -63,9 +72,9 @@ final class InterceptFixture implements AutoCloseable {
     }
 
     @Override
-    public void close() throws Exception {
+    public void close() throws IOException {
         http2.close();
-        for (AutoCloseable one : opened.reversed()) {
+        for (Closeable one : opened.reversed()) {
             one.close();
         }
     }

@@ -2,6 +2,7 @@ package dev.caisson.egress;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.caisson.policy.Scheme;
 import dev.caisson.v1.SecretSlot;
 import java.io.InputStream;
 import java.net.Socket;
@@ -9,13 +10,14 @@ import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
 
 /** Bodies far larger than anything that is kept; the heap of the tests is 512 MiB. */
+@SuppressWarnings("StringConcatToTextBlock") // Lines of HTTP end with two characters.
 class LargeBodiesTest {
     private static final long SIZE = 256L << 20;
 
     @Test
     void streamsADownload() throws Exception {
         try (InterceptFixture fixture = new InterceptFixture()) {
-            fixture.server(LargeBodiesTest::zeros);
+            serve(fixture, LargeBodiesTest::zeros);
             long start = System.nanoTime();
             assertThat(download(fixture)).isEqualTo(SIZE);
             report("download", start);
@@ -25,7 +27,7 @@ class LargeBodiesTest {
     @Test
     void streamsADownloadThatIsRedacted() throws Exception {
         try (InterceptFixture fixture = new InterceptFixture()) {
-            fixture.server(LargeBodiesTest::zeros);
+            serve(fixture, LargeBodiesTest::zeros);
             fixture.grant(SecretSlot.bearer());
             long start = System.nanoTime();
             // Chunks have their sizes around them.
@@ -37,7 +39,8 @@ class LargeBodiesTest {
     @Test
     void streamsAnUpload() throws Exception {
         try (InterceptFixture fixture = new InterceptFixture()) {
-            fixture.server(
+            serve(
+                    fixture,
                     (head, in, out) -> {
                         byte[] buffer = new byte[64 << 10];
                         long count = 0;
@@ -51,7 +54,7 @@ class LargeBodiesTest {
                         return RawServer.text("got " + count).serve(head, in, out);
                     });
             long start = System.nanoTime();
-            try (Socket socket = fixture.front().open()) {
+            try (Socket socket = fixture.front(Scheme.HTTP, false).open()) {
                 Http1InterceptTest.write(
                         socket,
                         "PUT /up HTTP/1.1\r\nHost: api.example.org\r\nContent-Length: "
@@ -67,6 +70,12 @@ class LargeBodiesTest {
         }
     }
 
+    // Without TLS, which takes minutes where tests are not compiled to the end.
+    private static void serve(InterceptFixture fixture, RawServer.Handler handler)
+            throws Exception {
+        fixture.plainServer(handler);
+    }
+
     private static boolean zeros(String head, InputStream in, java.io.OutputStream out)
             throws java.io.IOException {
         out.write(
@@ -77,7 +86,7 @@ class LargeBodiesTest {
     }
 
     private static long download(InterceptFixture fixture) throws Exception {
-        try (Socket socket = fixture.front().open()) {
+        try (Socket socket = fixture.front(Scheme.HTTP, false).open()) {
             Http1InterceptTest.write(
                     socket,
                     "GET /d HTTP/1.1\r\nHost: api.example.org\r\nConnection: close\r\n\r\n");

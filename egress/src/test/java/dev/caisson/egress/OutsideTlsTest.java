@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import javax.net.ssl.SSLContext;
@@ -61,7 +62,10 @@ class OutsideTlsTest {
             Thread.ofVirtual()
                     .start(() -> {
                         try (Socket socket = server.accept()) {
-                            socket.getOutputStream().write("HTTP/1.1 200 OK\r\n\r\n".getBytes());
+                            socket.getOutputStream()
+                                    .write(
+                                            "HTTP/1.1 200 OK\r\n\r\n"
+                                                    .getBytes(StandardCharsets.US_ASCII));
                         } catch (java.io.IOException e) {
                             // The test is over.
                         }

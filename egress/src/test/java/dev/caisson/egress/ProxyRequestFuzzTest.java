@@ -8,7 +8,9 @@ import java.util.stream.Stream;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Any head: read or refused, and what is passed on reads as the same request with no credential. */
+/**
+ * Any head: read or refused, and what is passed on reads as the same request with no credential.
+ */
 class ProxyRequestFuzzTest {
     static Stream<Arguments> seeds() {
         return Stream.of(

@@ -15,7 +15,7 @@ import javax.net.ServerSocketFactory;
 import javax.net.ssl.SSLContext;
 
 /** A server of bytes: what it is told to answer, it answers; what arrives, it keeps. */
-final class RawServer implements AutoCloseable {
+final class RawServer implements java.io.Closeable {
     final List<String> heads = new CopyOnWriteArrayList<>();
     final AtomicInteger connections = new AtomicInteger();
     private final ServerSocket socket;
@@ -71,6 +71,7 @@ final class RawServer implements AutoCloseable {
         while (!socket.isClosed()) {
             try {
                 Socket connection = socket.accept();
+                connection.setTcpNoDelay(true);
                 connections.incrementAndGet();
                 Thread.ofVirtual().start(() -> serve(connection, handler));
             } catch (IOException e) {

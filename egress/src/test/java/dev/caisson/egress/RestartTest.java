@@ -137,7 +137,8 @@ class RestartTest {
             Files.write(state.resolve("nonsense.put"), new byte[0]);
             Files.writeString(
                     state.resolve("1000-sb1.names"),
-                    Files.readString(state.resolve("1000-sb1.names")) + "999999999 b.test\n12 c.te");
+                    Files.readString(state.resolve("1000-sb1.names"))
+                            + "999999999 b.test\n12 c.te");
             rig.start();
             assertThat(rig.agent("sb1").lookUp("a.test")).isEqualTo(address);
         }

@@ -5,6 +5,7 @@ import dev.caisson.policy.IpAddress;
 import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.EgressLimits;
 import dev.caisson.v1.EgressRule;
+import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -19,13 +20,13 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
 /** A gateway with real sockets, a resolver that is a table, and everybody let in. */
-final class Rig implements AutoCloseable {
+final class Rig implements Closeable {
     static final int OWNER = 1000;
 
     final Path folder;
     final Map<String, List<String>> zone = new ConcurrentHashMap<>();
     final List<String> resolved = new CopyOnWriteArrayList<>();
-    private final List<AutoCloseable> opened = new ArrayList<>();
+    private final List<Closeable> opened = new ArrayList<>();
     Parts parts = BlindParts.of();
     Optional<UpstreamProxy> upstream = Optional.empty();
     private @Nullable Gateway gateway;
@@ -83,8 +84,8 @@ final class Rig implements AutoCloseable {
     }
 
     @Override
-    public void close() throws Exception {
-        for (AutoCloseable one : opened) {
+    public void close() throws IOException {
+        for (Closeable one : opened) {
             one.close();
         }
         stop();

@@ -21,6 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The oracle is what arrived at the server. */
+@SuppressWarnings("StringConcatToTextBlock") // Lines of HTTP end with two characters.
 class SecretBrokerTest {
     private InterceptFixture fixture;
     private RawServer server;

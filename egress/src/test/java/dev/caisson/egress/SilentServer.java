@@ -9,7 +9,7 @@ final class SilentServer implements AutoCloseable {
     private final ServerSocket server;
 
     SilentServer() throws IOException {
-        server = new ServerSocket(0, 64, InetAddress.getByName("127.0.0.1"));
+        server = new ServerSocket(0, 64, InetAddress.ofLiteral("127.0.0.1"));
         server.setReceiveBufferSize(4096);
     }
 

@@ -11,6 +11,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** N32, N34: what could be read in two ways never reaches the server. */
+@SuppressWarnings("StringConcatToTextBlock") // Lines of HTTP end with two characters.
 class SmugglingTest {
     private static final String HOST = "Host: api.example.org\r\n";
     private InterceptFixture fixture;

@@ -2,6 +2,7 @@ package dev.caisson.egress;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 
@@ -9,7 +10,8 @@ import java.nio.channels.SocketChannel;
 final class SocketPipe implements Duplex {
     private final SocketChannel channel;
 
-    SocketPipe(SocketChannel channel) {
+    SocketPipe(SocketChannel channel) throws IOException {
+        channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
         this.channel = channel;
     }
 

@@ -28,10 +28,10 @@ class TrustFilesTest {
     @Test
     void bundlesHoldTheHostsAuthoritiesAndOurs() throws Exception {
         Map<String, byte[]> files = files();
-        assertThat(read(files.get("/etc/ssl/certs/ca-certificates.crt")))
+        assertThat(read(file(files, "/etc/ssl/certs/ca-certificates.crt")))
                 .containsExactly(host.certificate(), authority.certificates().getFirst());
-        assertThat(read(files.get("/etc/caisson/bundle.pem"))).hasSize(2);
-        assertThat(read(files.get("/etc/caisson/ca.pem")))
+        assertThat(read(file(files, "/etc/caisson/bundle.pem"))).hasSize(2);
+        assertThat(read(file(files, "/etc/caisson/ca.pem")))
                 .containsExactlyElementsOf(authority.certificates());
         assertThat(files.keySet()).allMatch(path -> path.startsWith("/etc/"));
     }
@@ -40,7 +40,7 @@ class TrustFilesTest {
     void javaTrustsALeafByTheStore() throws Exception {
         KeyStore store = KeyStore.getInstance("JKS");
         try (InputStream in =
-                new ByteArrayInputStream(files().get("/etc/ssl/certs/java/cacerts"))) {
+                new ByteArrayInputStream(file(files(), "/etc/ssl/certs/java/cacerts"))) {
             store.load(in, "changeit".toCharArray());
         }
         TrustManagerFactory factory = TrustManagerFactory.getInstance("PKIX");
@@ -96,6 +96,10 @@ class TrustFilesTest {
                 .collect(
                         Collectors.toMap(
                                 TrustFiles.TrustFile::path, TrustFiles.TrustFile::content));
+    }
+
+    private static byte[] file(Map<String, byte[]> files, String path) {
+        return java.util.Objects.requireNonNull(files.get(path), path);
     }
 
     private static List<X509Certificate> read(byte[] pem) throws Exception {

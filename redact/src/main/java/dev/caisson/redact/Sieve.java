@@ -109,8 +109,9 @@ final class Sieve {
         int at = from;
         for (; at <= last; at += BLOCK) {
             long block = (long) LONG.get(bytes, at);
-            if ((table.bit(block * MULTIPLIER) & 1 | special(block)) != 0
-                    && close(bytes, at, floor)) {
+            long hit = table.bit(block * MULTIPLIER) & 1;
+            long odd = special(block);
+            if ((hit | odd) != 0 && (hit != 0 || matters(bytes, at, odd, floor))) {
                 break;
             }
         }
@@ -124,9 +125,10 @@ final class Sieve {
         for (; at <= last; at += BLOCK) {
             long low = (long) LONG.get(bytes, at);
             long high = (long) LONG.get(bytes, at + 4);
-            long found =
-                    table.bit((low & mask) * MULTIPLIER) | table.bit((high & mask) * MULTIPLIER);
-            if ((found & 1 | special(low)) != 0 && close(bytes, at, floor)) {
+            long hit = table.bit((low & mask) * MULTIPLIER) | table.bit((high & mask) * MULTIPLIER);
+            hit &= 1;
+            long odd = special(low);
+            if ((hit | odd) != 0 && (hit != 0 || matters(bytes, at, odd, floor))) {
                 break;
             }
         }
@@ -139,39 +141,40 @@ final class Sieve {
         int at = from;
         for (; at <= last; at += BLOCK) {
             long low = (long) LONG.get(bytes, at);
-            long found = table.bit((low & mask) * MULTIPLIER);
+            long hit = table.bit((low & mask) * MULTIPLIER);
             for (int more = 2; more < BLOCK; more += 2) {
                 long next = (long) LONG.get(bytes, at + more);
-                found |= table.bit((next & mask) * MULTIPLIER);
+                hit |= table.bit((next & mask) * MULTIPLIER);
             }
-            if ((found & 1 | special(low)) != 0 && close(bytes, at, floor)) {
+            hit &= 1;
+            long odd = special(low);
+            if ((hit | odd) != 0 && (hit != 0 || matters(bytes, at, odd, floor))) {
                 break;
             }
         }
         return at;
     }
 
-    /** Whether a block needs a closer look; most line breaks and percent signs do not. */
-    private boolean close(byte[] bytes, int block, int floor) {
-        for (int at = block; at < block + BLOCK; at += stride) {
-            if (hit(bytes, at)) {
-                return true;
-            }
-        }
-        long odd = special((long) LONG.get(bytes, block));
-        while (odd != 0) {
+    /**
+     * Whether a block needs a closer look; most line breaks and percent signs do not.
+     *
+     * @param special what {@link #special} said of the block
+     */
+    private boolean matters(byte[] bytes, int block, long special, int floor) {
+        for (long odd = special; odd != 0; odd &= odd - 1) {
             int at = block + (Long.numberOfTrailingZeros(odd) >>> 3);
-            boolean close =
-                    switch (bytes[at]) {
-                        case '%' -> Escape.isHex(bytes[at + 1]) && Escape.isHex(bytes[at + 2]);
-                        case '\\' -> Escape.mayFollow(bytes[at + 1]);
-                        case '\n' -> breaks(bytes, at, floor);
-                        default -> false; // said too often
-                    };
-            if (close) {
+            byte b = bytes[at];
+            if (b == '\n') {
+                if (used[bytes[at + 1] & 0xFF] && breaks(bytes, at, floor)) {
+                    return true;
+                }
+            } else if (b == '%') {
+                if (Escape.isHex(bytes[at + 1]) && Escape.isHex(bytes[at + 2])) {
+                    return true;
+                }
+            } else if (b == '\\' && Escape.mayFollow(bytes[at + 1])) {
                 return true;
             }
-            odd &= odd - 1;
         }
         return false;
     }

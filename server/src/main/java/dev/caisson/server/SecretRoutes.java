@@ -115,10 +115,12 @@ final class SecretRoutes {
 
     /** A field of the forms; empty where it is none: that could be a value in the wrong place. */
     private static String known(@Nullable String field) {
+        if (field == null) {
+            return "";
+        }
         boolean ours =
-                field != null
-                        && Arrays.stream(field.split("[.\\[\\]0-9]+", -1))
-                                .allMatch(name -> name.isEmpty() || FIELDS.contains(name));
+                Arrays.stream(field.split("[.\\[\\]0-9]+", -1))
+                        .allMatch(name -> name.isEmpty() || FIELDS.contains(name));
         return ours ? field : "";
     }
 

@@ -54,6 +54,7 @@ public final class FakeLauncher implements AutoCloseable {
     private volatile Function<Request, @Nullable Reply> onRequest = request -> null;
     private volatile Consumer<FakeAgent> onAgent = agent -> {};
     private volatile boolean leasedOnly;
+    private volatile String gateway = "";
     private final List<Request> requests = new CopyOnWriteArrayList<>();
     private final List<SocketChannel> connections = new CopyOnWriteArrayList<>();
     private volatile Function<Create, @Nullable Reply> onCreate = create -> null;
@@ -74,6 +75,11 @@ public final class FakeLauncher implements AutoCloseable {
     /** Where it listens. */
     public Path socket() {
         return socket;
+    }
+
+    /** From now on it has an egress gateway, which listens there. */
+    public void gateway(Path control) {
+        gateway = control.toString();
     }
 
     /** Answers creations another way where the function gives a reply. */
@@ -218,6 +224,7 @@ public final class FakeLauncher implements AutoCloseable {
                                         .setVersion(1)
                                         .setLauncherVersion("fake")
                                         .setKernel("6.18-fake")
+                                        .setGateway(gateway)
                                         .addTemplates("host"))
                         .build());
         for (Request request = Frames.read(connection, Request.parser());

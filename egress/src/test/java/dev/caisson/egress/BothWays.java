@@ -5,8 +5,8 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 /** Bytes both ways at once on one stream. */
-final class Exchange {
-    private Exchange() {}
+final class BothWays {
+    private BothWays() {}
 
     static void exchange(FakeStream stream, byte[] out, byte[] back) throws Exception {
         Semaphore window = new Semaphore(AgentStream.WINDOW);
