@@ -300,26 +300,27 @@ class EgressHttpTest {
         String policy =
                 """
                 {"allow": [
-                  {"host": "reading.test", "ports": [$HTTP], "schemes": ["http"], "http": [
+                  {"host": "reading.test", "ports": [$TLS], "http": [
                     {"methods": ["GET"], "path": "/open/**"}]},
-                  {"cidr": "127.0.0.1/32", "ports": [$HTTP] RANGE}]}
+                  {"cidr": "127.0.0.1/32", "ports": [$TLS] RANGE}]}
                 """;
         String line =
-                "curl -sS -m 8 http://reading.test:$HTTP/open/%1$s;"
-                        + " curl -sS -m 8 http://reading.test:$HTTP/closed/%1$s;"
-                        + " P='curl -sS -m 8 -x http://proxy.caisson.internal:3128';"
-                        + " $P http://127.0.0.1:$HTTP/closed/%1$s;"
-                        + " $P -p http://127.0.0.1:$HTTP/closed/%1$s";
-        String narrow = ", \"schemes\": [\"http\"], \"http\": [{\"action\": \"deny\"}]";
-        try (Sandbox one = out.sandbox(policy.replace("RANGE", narrow))) {
+                "curl -sS -m 8 https://reading.test:$TLS/open/%1$s;"
+                        + " curl -sS -m 8 https://reading.test:$TLS/closed/%1$s;"
+                        + " printf 'GET /closed/%1$s HTTP/1.1\\r\\nHost: reading.test:$TLS\\r\\n"
+                        + "Connection: close\\r\\n\\r\\n' > ask;"
+                        + " for name in '-noservername' '-servername reading.test'; do"
+                        + " (cat ask; sleep 1) | openssl s_client -quiet -proxy"
+                        + " proxy.caisson.internal:3128 -connect 127.0.0.1:$TLS $name; done 2>&1";
+        try (Sandbox one = out.sandbox(policy.replace("RANGE", ", \"schemes\": [\"https\"]"))) {
             ExecResult result = out.sh(one, String.format(line, "n30-narrow"));
             assertThat(result.stdout().text()).contains("hello /open/n30-narrow");
             assertThat(out.web.seen("n30-narrow")).as(WayOut.said(result)).hasSize(1);
         }
         // Control: a range without a word about schemes allows any bytes to that address.
         try (Sandbox two = out.sandbox(policy.replace("RANGE", ""))) {
-            out.sh(two, String.format(line, "n30-wide"));
-            assertThat(out.web.seen("closed/n30-wide")).isNotEmpty();
+            ExecResult result = out.sh(two, String.format(line, "n30-wide"));
+            assertThat(out.web.seen("closed/n30-wide")).as(WayOut.said(result)).isNotEmpty();
         }
     }
 
