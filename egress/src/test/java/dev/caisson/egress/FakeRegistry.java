@@ -168,7 +168,8 @@ final class FakeRegistry implements AutoCloseable {
                 session.denied("egress", to.toString(), session.policy.connect(to).verdict());
                 return;
             }
-            channel.write(ByteBuffer.wrap("HTTP/1.1 200 OK\r\n\r\n".getBytes(StandardCharsets.US_ASCII)));
+            channel.write(
+                    ByteBuffer.wrap("HTTP/1.1 200 OK\r\n\r\n".getBytes(StandardCharsets.US_ASCII)));
             intercept.serve(session, new SocketPipe(channel), to, Scheme.HTTPS);
         } catch (IOException e) {
             // What the program sees is what counts.
@@ -179,7 +180,10 @@ final class FakeRegistry implements AutoCloseable {
     String ask(String method, String host, String path, String... headers) throws IOException {
         try (Socket plain = new Socket(InetAddress.getLoopbackAddress(), proxyPort())) {
             plain.setSoTimeout(20_000);
-            plain.getOutputStream().write(("CONNECT " + host + ":443 HTTP/1.1\r\n\r\n").getBytes(StandardCharsets.US_ASCII));
+            plain.getOutputStream()
+                    .write(
+                            ("CONNECT " + host + ":443 HTTP/1.1\r\n\r\n")
+                                    .getBytes(StandardCharsets.US_ASCII));
             if (!RawServer.head(plain.getInputStream()).contains("200")) {
                 return "";
             }
