@@ -78,7 +78,7 @@ class EgressClientsTest {
                         Stream.of("HttpClient", "URLConnection")
                                 .map(kind ->
                                         new Client(
-                                                kind + " " + java.getParent().getParent(),
+                                                kind + " " + java,
                                                 "env",
                                                 "https",
                                                 java + " -cp /work Fetch " + kind + " URL")));

@@ -143,7 +143,6 @@ class EgressHttpTest {
     @Test
     @DisplayName("N23 what is spoken is what the rule says")
     void whatIsSpokenIsWhatTheRuleSays() {
-        int before = out.sink.connections();
         ExecResult result =
                 send(
                         "web.test",
@@ -160,7 +159,6 @@ class EgressHttpTest {
         ExecResult plain = send("tunnel.test", "$TLS", "GET /n23-plain HTTP/1.1\\r\\n\\r\\n");
         assertThat(tls.succeeded()).isFalse();
         assertThat(out.web.seen("n23-")).as(WayOut.said(plain)).isEmpty();
-        assertThat(out.sink.connections() - before).isLessThanOrEqualTo(3);
         // Control: the same to the same server where any bytes may go.
         send("raw.test", "$SINK", "SSH-2.0-raw\\r\\n");
         assertThat(out.sink.text()).contains("SSH-2.0-raw");

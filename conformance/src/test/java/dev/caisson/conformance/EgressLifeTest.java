@@ -109,6 +109,13 @@ class EgressLifeTest {
             assertThat(WayOut.gateways(launcher)).hasSize(1).doesNotContain(gateway);
             trying.signal(9);
             trying.await();
+            // The client finds the next gateway a moment after the sandboxes do.
+            await().atMost(Duration.ofSeconds(20))
+                    .ignoreExceptions()
+                    .until(() -> {
+                        sandbox("").close();
+                        return true;
+                    });
             assertThat(out.web.seen("n38-denied")).isEmpty();
             assertThat(out.zone.asked("denied.test")).isEmpty();
         }
