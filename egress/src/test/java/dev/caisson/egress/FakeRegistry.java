@@ -48,7 +48,17 @@ final class FakeRegistry implements AutoCloseable {
     private final ServerSocketChannel door;
 
     /** An answer. */
-    record Page(int status, byte[] body, String... headers) {}
+    static final class Page {
+        private final int status;
+        private final byte[] body;
+        private final List<String> headers;
+
+        Page(int status, byte[] body, String... headers) {
+            this.status = status;
+            this.body = body;
+            this.headers = List.of(headers);
+        }
+    }
 
     FakeRegistry() throws IOException {
         tls = OutsideTls.trusting(List.of(ca.certificate()));
@@ -118,7 +128,7 @@ final class FakeRegistry implements AutoCloseable {
             throws IOException {
         String path = head.split(" ", 3)[1];
         String host = "";
-        for (String line : head.split("\r\n")) {
+        for (String line : head.split("\r\n", -1)) {
             if (line.toLowerCase(Locale.ROOT).startsWith("host: ")) {
                 host = line.substring(6);
             }
@@ -168,7 +178,8 @@ final class FakeRegistry implements AutoCloseable {
                 session.denied("egress", to.toString(), session.policy.connect(to).verdict());
                 return;
             }
-            channel.write(ByteBuffer.wrap("HTTP/1.1 200 OK\r\n\r\n".getBytes(StandardCharsets.US_ASCII)));
+            channel.write(
+                    ByteBuffer.wrap("HTTP/1.1 200 OK\r\n\r\n".getBytes(StandardCharsets.US_ASCII)));
             intercept.serve(session, new SocketPipe(channel), to, Scheme.HTTPS);
         } catch (IOException e) {
             // What the program sees is what counts.
@@ -179,7 +190,10 @@ final class FakeRegistry implements AutoCloseable {
     String ask(String method, String host, String path, String... headers) throws IOException {
         try (Socket plain = new Socket(InetAddress.getLoopbackAddress(), proxyPort())) {
             plain.setSoTimeout(20_000);
-            plain.getOutputStream().write(("CONNECT " + host + ":443 HTTP/1.1\r\n\r\n").getBytes(StandardCharsets.US_ASCII));
+            plain.getOutputStream()
+                    .write(
+                            ("CONNECT " + host + ":443 HTTP/1.1\r\n\r\n")
+                                    .getBytes(StandardCharsets.US_ASCII));
             if (!RawServer.head(plain.getInputStream()).contains("200")) {
                 return "";
             }
@@ -213,7 +227,7 @@ final class FakeRegistry implements AutoCloseable {
     }
 
     @Override
-    public void close() throws Exception {
+    public void close() throws IOException {
         door.close();
         http2.close();
         server.close();
