@@ -6,7 +6,7 @@ import java.util.regex.Pattern;
 /** The one form of packages' names. */
 final class PackageNames {
     private static final Pattern SEPARATORS = Pattern.compile("[-_.]+");
-    private static final Pattern PYPI = Pattern.compile("[a-z0-9](?:[a-z0-9-]*[a-z0-9])?");
+    private static final Pattern PYPI = Pattern.compile("[a-z0-9]++(?:-[a-z0-9]++)*+");
     private static final Pattern NPM =
             Pattern.compile("(?:@[A-Za-z0-9._~-]{1,128}/)?[A-Za-z0-9._~-]{1,214}");
     private static final int MAX = 255;
