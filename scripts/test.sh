@@ -65,7 +65,8 @@ check build 15m "$root/scripts/build.sh"
 
 # Java.
 find . -path ./native -prune -o -type d -name surefire-reports -print0 | xargs -0r rm -rf
-guarded maven 30m mvn -B -fae -Dmaven.test.failure.ignore=true -Dcaisson.native.dir="$root/build/native" -Dcaisson.checkout="$root" verify || maven_status=failed
+guarded maven 40m mvn -B -fae -Dmaven.test.failure.ignore=true -Dcaisson.native.dir="$root/build/native" -Dcaisson.checkout="$root" \
+    -Dcaisson.gateway.jars="$root/build/lib" verify || maven_status=failed
 
 # Cgroup v2 alone, in a small VM.
 guarded vm 15m "$root/scripts/test-vm.sh"

@@ -10,7 +10,6 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.Inet4Address;
 import java.net.NetworkInterface;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -141,11 +140,8 @@ final class WayOut implements Measure {
 
     private static long[] inside(
             Sandbox sandbox, String to, int port, String way, long count, int parallel) {
-        ExecResult result =
-                sandbox.start(
-                                ExecSpec.of(PROGRAM, words(to, port, way, count, parallel)),
-                                ExecListener.NONE)
-                        .await();
+        ExecSpec client = ExecSpec.of(command(PROGRAM, to, port, way, count, parallel));
+        ExecResult result = sandbox.start(client, ExecListener.NONE).await();
         if (!result.succeeded()) {
             throw new IllegalStateException(
                     result.stderr().text() + " " + result.reason() + " " + result.denied());
@@ -153,17 +149,21 @@ final class WayOut implements Measure {
         return numbers(result.stdout().text());
     }
 
-    private static String[] words(String to, int port, String way, long count, int parallel) {
-        return new String[] {
-            to, Integer.toString(port), way, Long.toString(count), Integer.toString(parallel)
-        };
+    private static List<String> command(
+            String program, String to, int port, String way, long count, int parallel) {
+        return List.of(
+                program,
+                to,
+                Integer.toString(port),
+                way,
+                Long.toString(count),
+                Integer.toString(parallel));
     }
 
     private static long[] outside(
             Setting setting, String to, int port, String way, long count, int parallel) {
-        List<String> command = new ArrayList<>(List.of(setting.net().toString()));
-        command.addAll(List.of(words(to, port, way, count, parallel)));
-        return numbers(Shell.run(command));
+        return numbers(
+                Shell.run(command(setting.net().toString(), to, port, way, count, parallel)));
     }
 
     private static long[] numbers(String text) {

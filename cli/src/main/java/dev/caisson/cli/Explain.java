@@ -1,6 +1,7 @@
 package dev.caisson.cli;
 
 import dev.caisson.api.CaissonException;
+import dev.caisson.api.Denied;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.ExecReason;
 import dev.caisson.api.ExecResult;
@@ -16,6 +17,8 @@ import java.util.Optional;
 final class Explain {
     /** The signal of a system call that the filter refuses. */
     private static final int SIGSYS = 31;
+
+    private static final int MOST_DENIED = 10;
 
     private Explain() {}
 
@@ -58,11 +61,30 @@ final class Explain {
         if (!run.hint().isEmpty()) {
             lines.add(run.hint());
         }
+        denied(result.denied(), lines);
         result.degraded().forEach(what -> lines.add("degraded: " + what));
         result.files().stream()
                 .filter(file -> !file.note().isEmpty())
                 .forEach(file -> lines.add("not collected: " + file.path() + ": " + file.note()));
         return lines;
+    }
+
+    /** What the policy stopped; a program may have gone on without it. */
+    private static void denied(List<Denied> denied, List<String> lines) {
+        denied.stream()
+                .limit(MOST_DENIED)
+                .forEach(one ->
+                        lines.add(
+                                Clean.text(
+                                        "refused: "
+                                                + one.target()
+                                                + " ("
+                                                + one.rule()
+                                                + "). "
+                                                + one.remedy())));
+        if (denied.size() > MOST_DENIED) {
+            lines.add("refused: " + (denied.size() - MOST_DENIED) + " more (--json has all)");
+        }
     }
 
     private static Optional<String> ended(ExecResult result, Limits limits) {

@@ -3,6 +3,7 @@ package dev.caisson.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.caisson.api.CaissonException;
+import dev.caisson.api.Denied;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.api.ExecReason;
 import dev.caisson.api.ExecResult;
@@ -10,6 +11,7 @@ import dev.caisson.api.FileType;
 import dev.caisson.api.Limit;
 import dev.caisson.api.Limits;
 import dev.caisson.api.ResultFile;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -51,6 +53,18 @@ class ExplainTest {
                 .containsExactly(
                         "the program met its process limit of 256 (--pids)",
                         "the program met its disk limit of 1g (--disk)");
+    }
+
+    @Test
+    void namesWhatThePolicyStopped() {
+        Denied one = new Denied("egress", "a.test:443", "default", "Ask for it.");
+        assertThat(lines(FakeCaisson.exited(0).withDenied(List.of(one))))
+                .containsExactly("refused: a.test:443 (default). Ask for it.");
+        assertThat(lines(FakeCaisson.exited(0).withDenied(Collections.nCopies(12, one))))
+                .hasSize(11)
+                .last()
+                .asString()
+                .contains("2 more");
     }
 
     @Test

@@ -52,6 +52,7 @@ final class LiveService implements AutoCloseable {
     private @Nullable Process server;
     private @Nullable Path preload;
     private List<String> prefix = List.of();
+    private List<String> launcherOptions = List.of();
     private @Nullable HttpClient trusting;
     private Path state;
 
@@ -103,8 +104,9 @@ final class LiveService implements AutoCloseable {
         Path programs = nativeFolder();
         Path log = folder.resolve("launcher.log");
         try {
-            Process started =
-                    new ProcessBuilder(
+            List<String> command =
+                    new ArrayList<>(
+                            List.of(
                                     programs.resolve("caisson-launcher").toString(),
                                     "--socket",
                                     socket().toString(),
@@ -114,7 +116,10 @@ final class LiveService implements AutoCloseable {
                                     folder.resolve("run").toString(),
                                     "--state",
                                     state().toString(),
-                                    "--exit-with-stdin")
+                                    "--exit-with-stdin"));
+            command.addAll(launcherOptions);
+            Process started =
+                    new ProcessBuilder(command)
                             .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
                             .start();
             launcher = started;
@@ -178,6 +183,11 @@ final class LiveService implements AutoCloseable {
     /** What the server is started through: a program that becomes it. */
     void startThrough(String... program) {
         prefix = List.of(program);
+    }
+
+    /** More options of the launcher. */
+    void launcherOptions(List<String> options) {
+        launcherOptions = List.copyOf(options);
     }
 
     /** Starts it without waiting for it. */
@@ -288,6 +298,11 @@ final class LiveService implements AutoCloseable {
                         .filter(line -> !line.contains("ApiHandler request"))
                         .collect(Collectors.joining("\n"));
         return all.substring(Math.max(0, all.length() - 6000));
+    }
+
+    /** The folder of the launcher's gateway. */
+    Path gateway() {
+        return folder.resolve("egress");
     }
 
     String launcherLog() {

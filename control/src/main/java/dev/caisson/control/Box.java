@@ -92,6 +92,12 @@ final class Box {
         return there;
     }
 
+    /** Data of an event without secrets of this sandbox. */
+    Map<String, Object> redacted(Map<String, Object> data) {
+        HostedSandbox in = hosted;
+        return in == null ? data : in.redaction().redact(data);
+    }
+
     @Nullable HostedSandbox hostedOrNull() {
         return hosted;
     }

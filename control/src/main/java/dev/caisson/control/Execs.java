@@ -6,7 +6,6 @@ import dev.caisson.api.EventType;
 import dev.caisson.api.ExecSpec;
 import dev.caisson.api.PtySize;
 import dev.caisson.core.HostedExec;
-import dev.caisson.core.HostedSandbox;
 import dev.caisson.core.Ids;
 import dev.caisson.core.Room;
 import dev.caisson.v1.ExecJson;
@@ -177,9 +176,8 @@ final class Execs implements ExecService {
         ExecDoc doc = exec.doc();
         Row row = doc.row(1, parts.node(), null);
         Instant at = parts.ledger().now();
-        Map<String, Object> all = Map.of("argv", doc.argv, "cwd", doc.cwd, "user", doc.user);
-        HostedSandbox in = exec.box().hostedOrNull();
-        Map<String, Object> data = in == null ? all : in.redaction().redact(all);
+        Map<String, Object> data =
+                exec.box().redacted(Map.of("argv", doc.argv, "cwd", doc.cwd, "user", doc.user));
         EventType type = EventType.EXEC_STARTED;
         Ledger.Act making = Answers.making(doc.id);
         exec.start()
@@ -581,7 +579,6 @@ final class Execs implements ExecService {
         exec.end().whenComplete((last, failure) -> running.remove(exec.id, exec));
     }
 
-    /** How many run here now. */
     int count() {
         return running.size();
     }

@@ -142,9 +142,7 @@ public final class Service implements Control {
         tokens = new Tokens(ledger, directory, config.tokens());
         Erasure erasure = erasure(ledger, directory, store);
         tenants = new Tenants(ledger, cursors, directory, erasure, quotas::changed);
-        DiskRecovery disks = new DiskRecovery(parts);
-        Recovery recovery = new Recovery(parts, lives, execs, runs, disks, bootId);
-        start(recovery, disks, erasure);
+        start(bootId, erasure);
     }
 
     private Erasure erasure(Ledger ledger, Directory directory, Store store) {
@@ -178,7 +176,9 @@ public final class Service implements Control {
 
     /** Takes up what an earlier server left, then goes about its work. */
     @SuppressWarnings("FutureReturnValueIgnored") // it goes on until the timers end
-    private void start(Recovery recovery, DiskRecovery disks, Erasure erasure) {
+    private void start(String bootId, Erasure erasure) {
+        DiskRecovery disks = new DiskRecovery(parts);
+        Recovery recovery = new Recovery(parts, lives, execs, runs, disks, bootId);
         lives.onDetached(recovery::detached);
         Ledger ledger = parts.ledger();
         ControlConfig config = parts.config();

@@ -12,6 +12,7 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * The secrets of one sandbox that no server keeps: they are put to the gateway before it begins and
@@ -70,7 +71,20 @@ final class LocalSecrets {
     Redactor redactor() {
         return secrets.isEmpty()
                 ? Redactor.NONE
-                : Redactor.of(secrets.stream().map(SandboxSecret::value).toList());
+                : Redactor.of(secrets.stream().flatMap(LocalSecrets::hidden).toList());
+    }
+
+    /**
+     * The value, and what stands behind a colon: some slots take it apart, and it is secret alone.
+     */
+    private static Stream<byte[]> hidden(SandboxSecret secret) {
+        byte[] value = secret.value();
+        String text = new String(value, StandardCharsets.ISO_8859_1);
+        return Stream.concat(
+                Stream.of(value),
+                Arrays.stream(text.split(":", 3))
+                        .skip(1)
+                        .map(part -> part.getBytes(StandardCharsets.ISO_8859_1)));
     }
 
     /** Takes them back; a gateway that is away has none any more. */

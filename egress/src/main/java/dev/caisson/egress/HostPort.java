@@ -24,7 +24,8 @@ record HostPort(String host, int port) {
         if (text.startsWith("[")) {
             int end = text.indexOf(']');
             String rest = end < 0 ? "?" : text.substring(end + 1);
-            if (!rest.isEmpty() && !rest.startsWith(":")) {
+            boolean six = text.indexOf(':') < end; // brackets are for IPv6 alone (RFC 3986, 3.2.2)
+            if (!six || !rest.isEmpty() && !rest.startsWith(":")) {
                 throw new IllegalArgumentException("No address and port: " + text);
             }
             int port = rest.isEmpty() ? defaultPort : port(rest.substring(1));

@@ -55,6 +55,15 @@ final class Refusals {
         return no("proxy", why);
     }
 
+    static Verdict limit(String what) {
+        return no(
+                "limits." + what,
+                "A limit of the way out is reached. Use less of it, or ask for a policy whose"
+                        + " limits."
+                        + what
+                        + " is higher.");
+    }
+
     static Verdict changed() {
         return no("policy changed", "Connect again: other rules hold for it now.");
     }

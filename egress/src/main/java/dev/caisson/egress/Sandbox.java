@@ -83,7 +83,7 @@ final class Sandbox implements Session, DnsAnswers.Names {
         names = services.state().names(key, services.ranges());
         usedKept = services.state().used(key);
         events = new EventBudget(this::record);
-        limits = new Limits(rules.policy().caps(), usedKept, events::limit);
+        limits = new Limits(rules.policy().caps(), usedKept, this::limited);
         refreshSecrets();
         broker = services.parts().brokers().make(this, () -> secrets);
     }
@@ -141,6 +141,12 @@ final class Sandbox implements Session, DnsAnswers.Names {
         synchronized (this) {
             before = channel;
             channel = next;
+            // It may be a restored sandbox, of which a copy may run elsewhere: it gets keys of its
+            // own.
+            if (authority instanceof SandboxAuthority former) {
+                authority = former.successor();
+                former.close();
+            }
         }
         if (before != null) {
             before.close();
@@ -306,6 +312,12 @@ final class Sandbox implements Session, DnsAnswers.Names {
             authority = services.parts().authorities().apply(key.id());
         }
         return authority;
+    }
+
+    /** A limit stops something: an event now and then, and a line for the exec that it stopped. */
+    private void limited(String what) {
+        events.limit(what);
+        denials.add("egress", "limit " + what, Refusals.limit(what));
     }
 
     @Override

@@ -59,7 +59,7 @@ final class Sandboxes {
             services.state().keep(key, put);
             if (known == null) {
                 Sandbox made = new Sandbox(key, services, rules);
-                sandboxes.putIfAbsent(key, made);
+                sandboxes.put(key, made);
                 made.begun();
             } else {
                 known.apply(rules);

@@ -1,6 +1,7 @@
 package dev.caisson.egress;
 
 import com.google.protobuf.ByteString;
+import dev.caisson.policy.Destination;
 import dev.caisson.wire.egress.Trust;
 import dev.caisson.wire.egress.TrustFile;
 import java.io.IOException;
@@ -35,16 +36,20 @@ final class SeeingParts {
                 (session, secrets) ->
                         new HeldBroker(
                                 new SecretBroker(
-                                        to ->
-                                                outside.connect(
-                                                        session,
-                                                        to,
-                                                        session.dialer().dial(to),
-                                                        List.of("http/1.1")),
+                                        to -> tokens(outside, session, to),
                                         meters,
                                         Clock.systemUTC()),
                                 secrets),
                 authority -> trust(files, authority, javaOption));
+    }
+
+    /** A silent server of tokens holds up who waits for one, and not for long. */
+    private static Duplex tokens(OutsideTls outside, Session session, Destination.Named to)
+            throws IOException {
+        Duplex raw = session.dialer().dial(to);
+        try (Watchdog _ = Watchdog.on(raw)) {
+            return outside.connect(session, to, raw, List.of("http/1.1"));
+        }
     }
 
     /** What the host trusts, which may be more than its Java does, and what the operator adds. */

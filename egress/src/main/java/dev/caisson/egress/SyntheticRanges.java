@@ -1,6 +1,7 @@
 package dev.caisson.egress;
 
 import dev.caisson.api.CaissonException;
+import dev.caisson.policy.Cidr;
 import dev.caisson.policy.IpAddress;
 import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.EgressRule;
@@ -57,7 +58,7 @@ record SyntheticRanges(AddressRange four, AddressRange six) {
     }
 
     /**
-     * Refuses rules of ranges in which synthetic addresses lie: nobody could tell which is meant.
+     * Refuses rules of ranges that name synthetic addresses: nobody could tell which is meant.
      *
      * @throws CaissonException INVALID
      */
@@ -68,7 +69,7 @@ record SyntheticRanges(AddressRange four, AddressRange six) {
                 continue;
             }
             AddressRange range = AddressRange.parse(rule.cidr());
-            if (range.overlaps(four) || range.overlaps(six)) {
+            if (names(rule.cidr(), range, four) || names(rule.cidr(), range, six)) {
                 throw CaissonException.invalid(
                                 "allow[" + i + "].cidr",
                                 "The range "
@@ -84,5 +85,11 @@ record SyntheticRanges(AddressRange four, AddressRange six) {
                                         + " (--synthetic4, --synthetic6).");
             }
         }
+    }
+
+    /** The internet as a range does not name what is not public, so neither what is synthetic. */
+    private static boolean names(String rule, AddressRange range, AddressRange synthetic) {
+        AddressRange common = range.bits() >= synthetic.bits() ? range : synthetic;
+        return range.overlaps(synthetic) && Cidr.parse(rule).names(IpAddress.of(common.at(0)));
     }
 }

@@ -25,8 +25,8 @@ final class TlsRules {
             return Refusals.ech();
         }
         if (hello.serverName().isEmpty()) {
-            boolean literal = where instanceof Destination.Literal; // has no name to be sent
-            return anything || literal || verdict.noSni() ? null : Refusals.noSni();
+            // An address has no name to be sent: its rule has to say that none is needed.
+            return verdict.noSni() || anything ? null : Refusals.noSni();
         }
         String sent = hello.serverName().get();
         return switch (where) {

@@ -110,8 +110,11 @@ class GatewayTest {
                         assertThat(error.getMessage()).contains("198.18.0.0/15");
                         assertThat(error.getRemedy()).contains("--synthetic4");
                     });
-            assertThat(client.tryPut("sb1", Rig.policy(Rig.cidr("198.20.4.0/24", 80))).hasDone())
-                    .isTrue();
+            // The internet as a range does not name them.
+            for (String beside : List.of("198.20.4.0/24", "0.0.0.0/0", "::/0")) {
+                assertThat(client.tryPut("sb1", Rig.policy(Rig.cidr(beside, 80))).hasDone())
+                        .isTrue();
+            }
         }
     }
 

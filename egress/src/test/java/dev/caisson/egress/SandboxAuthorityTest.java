@@ -19,6 +19,15 @@ class SandboxAuthorityTest {
     private final SandboxAuthority authority = new SandboxAuthority("sbabc", clock);
 
     @Test
+    void aNextLifeHasAnotherKeyAndTheFormerOneIsTrustedOn() {
+        SandboxAuthority former = new SandboxAuthority("sb1", Clock.systemUTC());
+        SandboxAuthority next = former.successor();
+        assertThat(next.certificates()).containsAll(former.certificates()).hasSize(2);
+        assertThat(next.leaf(HostName.of("a.test")).chain().getLast())
+                .isNotEqualTo(former.certificates().getFirst());
+    }
+
+    @Test
     void livesForADayAndSignsNoAuthority() {
         X509Certificate root = authority.certificates().getFirst();
         assertThat(root.getSubjectX500Principal().getName()).isEqualTo("CN=Caisson sandbox sbabc");

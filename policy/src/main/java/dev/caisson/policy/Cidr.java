@@ -42,6 +42,19 @@ public record Cidr(IpAddress base, int bits) {
         return new Cidr(base, bits);
     }
 
+    /**
+     * Whether a rule of this range names an address. One that is not public is named by a range no
+     * wider than the block that it belongs to, a metadata service by its one address: {@code
+     * 0.0.0.0/0} means the internet, not what is around this host.
+     */
+    public boolean names(IpAddress address) {
+        if (!contains(address)) {
+            return false;
+        }
+        AddressTable.Block block = AddressTable.block(address);
+        return block.kind() == AddressKind.PUBLIC || bits >= block.bits();
+    }
+
     private static int number(String text, int from, int most) {
         int length = text.length() - from;
         int number = length < 1 || length > 3 ? most + 1 : 0;

@@ -18,7 +18,7 @@ final class DocumentRules {
     private static final int MAX_PACKAGES = 1000;
     private static final int MAX_REQUESTS = 1024;
     private static final long MAX_AGE = 3650L * 24 * 3600 * 1000;
-    private static final Pattern SECRET = Pattern.compile("[a-z0-9][a-z0-9-]{0,38}");
+    private static final Pattern SECRET = Pattern.compile("[A-Za-z0-9_][A-Za-z0-9._-]{0,62}");
     private static final Pattern PACKAGE =
             Pattern.compile("[A-Za-z0-9@._/+:~!-]{0,254}[A-Za-z0-9*._+~-]");
     private static final Map<String, Integer> DIGITS =

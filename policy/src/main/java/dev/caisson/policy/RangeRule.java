@@ -11,16 +11,8 @@ record RangeRule(int index, Cidr range, Opening opening) {
         return "allow[" + index + "] cidr " + range;
     }
 
-    /**
-     * Whether the rule names an address. One that is not public is named by a range no wider than
-     * the block that it belongs to, a metadata service by its one address: {@code 0.0.0.0/0} means
-     * the internet, not what is around this host.
-     */
+    /** Whether the rule names an address. */
     boolean names(IpAddress address) {
-        if (!range.contains(address)) {
-            return false;
-        }
-        AddressTable.Block block = AddressTable.block(address);
-        return block.kind() == AddressKind.PUBLIC || range.bits() >= block.bits();
+        return range.names(address);
     }
 }

@@ -68,7 +68,7 @@ class DocumentRulesTest {
                 "{'limits':{'connections':-1}}|egress.limits.connections",
                 "{'limits':{'connections':1000000}}|egress.limits.connections",
                 "{'limits':{'dnsQueriesPerMinute':0}}|egress.limits.dnsQueriesPerMinute",
-                "{'secrets':['A']}|egress.secrets",
+                "{'secrets':['A B']}|egress.secrets",
                 "{'packages':{'cargo':{}}}|egress.packages",
                 "{'packages':{'pypi':{'registry':'ftp://a.test'}}}|egress.packages.pypi.registry",
                 "{'packages':{'pypi':{'registry':'https://u@a.test'}}}|egress.packages.pypi.registry",

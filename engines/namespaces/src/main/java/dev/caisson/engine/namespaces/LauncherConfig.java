@@ -8,8 +8,10 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.CodeSource;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.regex.Pattern;
 
 /**
  * Where the launcher is, and the egress gateway that a private one starts.
@@ -21,21 +23,32 @@ import java.util.Optional;
  * @param stateFolder of a private launcher
  * @param gatewayJars folder of the egress gateway's jars; empty when it was not found: then no
  *     sandbox gets a way out
+ * @param gatewayOptions more options of a private launcher for its gateway
  */
 public record LauncherConfig(
         Path socket,
         Optional<Path> nativeFolder,
         Path runFolder,
         Path stateFolder,
-        Optional<Path> gatewayJars) {
+        Optional<Path> gatewayJars,
+        List<String> gatewayOptions) {
     private static final Path RUN = Path.of("/run/caisson");
     private static final Path STATE = Path.of("/var/lib/caisson");
     private static final String LAUNCHER = "caisson-launcher";
+
+    /** Copies the list. */
+    public LauncherConfig {
+        gatewayOptions = List.copyOf(gatewayOptions);
+    }
 
     /**
      * What this host and the settings say: {@code caisson.launcher.socket} or
      * CAISSON_LAUNCHER_SOCKET, {@code caisson.native.dir} or CAISSON_NATIVE_DIR, else the usual
      * places.
+     *
+     * <p>For tests and operators: {@code caisson.gateway.args} holds options of the gateway of a
+     * private launcher, {@code caisson.gateway.files} files that it may read, {@code NAME=/PATH};
+     * it finds them as {@code /mnt/NAME}. Both are lists that are separated by spaces.
      */
     public static LauncherConfig ofHost() {
         Path socket =
@@ -49,7 +62,26 @@ public record LauncherConfig(
                 named.or(LauncherConfig::besideJar),
                 RUN,
                 state,
-                jars.or(LauncherConfig::jars).filter(LauncherConfig::holdsGateway));
+                jars.or(LauncherConfig::jars).filter(LauncherConfig::holdsGateway),
+                gatewayOptionsOfHost());
+    }
+
+    private static List<String> gatewayOptionsOfHost() {
+        List<String> options = new ArrayList<>();
+        for (String word : words("caisson.gateway.args")) {
+            options.addAll(List.of("--gateway-arg", word));
+        }
+        for (String file : words("caisson.gateway.files")) {
+            options.addAll(List.of("--gateway-file", file));
+        }
+        return options;
+    }
+
+    private static List<String> words(String property) {
+        return Pattern.compile(" +")
+                .splitAsStream(System.getProperty(property, ""))
+                .filter(word -> !word.isEmpty())
+                .toList();
     }
 
     private static Optional<Path> setting(String property, String variable) {
@@ -83,14 +115,18 @@ public record LauncherConfig(
 
     /** Options of a private launcher that let it start the gateway with this Java. */
     List<String> gateway() {
-        return gatewayJars
-                .map(jars ->
+        if (gatewayJars.isEmpty()) {
+            return List.of();
+        }
+        List<String> options =
+                new ArrayList<>(
                         List.of(
                                 "--gateway-java",
                                 System.getProperty("java.home"),
                                 "--gateway-jars",
-                                jars.toAbsolutePath().toString()))
-                .orElse(List.of());
+                                gatewayJars.get().toAbsolutePath().toString()));
+        options.addAll(gatewayOptions);
+        return options;
     }
 
     /** {@code ../native} of the folder that holds this jar. */

@@ -150,7 +150,8 @@ class NamespacesEngineTest {
                         Optional.of(folder),
                         folder,
                         folder,
-                        Optional.empty());
+                        Optional.empty(),
+                        List.of());
         assertThatThrownBy(() -> NamespacesEngine.open(nowhere))
                 .isInstanceOfSatisfying(
                         CaissonException.class,
