@@ -6,7 +6,6 @@ import java.util.regex.Pattern;
 /** The one form of packages' names. */
 final class PackageNames {
     private static final Pattern SEPARATORS = Pattern.compile("[-_.]+");
-    private static final Pattern PYPI = Pattern.compile("[a-z0-9](?:[a-z0-9-]*[a-z0-9])?");
     private static final Pattern NPM =
             Pattern.compile("(?:@[A-Za-z0-9._~-]{1,128}/)?[A-Za-z0-9._~-]{1,214}");
     private static final int MAX = 255;
@@ -22,7 +21,12 @@ final class PackageNames {
     }
 
     static boolean isPypi(String normal) {
-        return normal.length() <= MAX && PYPI.matcher(normal).matches();
+        return !normal.isEmpty()
+                && normal.length() <= MAX
+                && !normal.startsWith("-")
+                && !normal.endsWith("-")
+                && normal.chars()
+                        .allMatch(c -> c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-');
     }
 
     static boolean isNpm(String name) {

@@ -159,7 +159,7 @@ final class PackageRules {
                 .anyMatch(pin -> {
                     int colon = pin.indexOf(':');
                     String given = hashes.get(pin.substring(0, colon));
-                    return given != null && !given.equals(pin.substring(colon + 1));
+                    return given != null && !pin.endsWith(":" + given);
                 });
     }
 

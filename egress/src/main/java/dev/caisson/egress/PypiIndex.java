@@ -222,7 +222,7 @@ final class PypiIndex {
             attributes.put("data-requires-python", python);
         }
         JsonNode yanked = file.path("yanked");
-        if (yanked.isString() || yanked.isBoolean() && yanked.booleanValue()) {
+        if (yanked.isString() || (yanked.isBoolean() && yanked.booleanValue())) {
             attributes.put("data-yanked", yanked.isString() ? yanked.stringValue() : "");
         }
         metadata(file)

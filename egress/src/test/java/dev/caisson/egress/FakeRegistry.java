@@ -48,7 +48,17 @@ final class FakeRegistry implements AutoCloseable {
     private final ServerSocketChannel door;
 
     /** An answer. */
-    record Page(int status, byte[] body, String... headers) {}
+    static final class Page {
+        private final int status;
+        private final byte[] body;
+        private final List<String> headers;
+
+        Page(int status, byte[] body, String... headers) {
+            this.status = status;
+            this.body = body;
+            this.headers = List.of(headers);
+        }
+    }
 
     FakeRegistry() throws IOException {
         tls = OutsideTls.trusting(List.of(ca.certificate()));
@@ -118,7 +128,7 @@ final class FakeRegistry implements AutoCloseable {
             throws IOException {
         String path = head.split(" ", 3)[1];
         String host = "";
-        for (String line : head.split("\r\n")) {
+        for (String line : head.split("\r\n", -1)) {
             if (line.toLowerCase(Locale.ROOT).startsWith("host: ")) {
                 host = line.substring(6);
             }
@@ -217,7 +227,7 @@ final class FakeRegistry implements AutoCloseable {
     }
 
     @Override
-    public void close() throws Exception {
+    public void close() throws IOException {
         door.close();
         http2.close();
         server.close();

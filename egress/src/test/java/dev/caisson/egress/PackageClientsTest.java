@@ -79,8 +79,12 @@ class PackageClientsTest {
                             info + "METADATA",
                             "Metadata-Version: 2.1\nName: demo-app\nVersion: " + version + "\n",
                             info + "WHEEL",
-                            "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\n"
-                                    + "Tag: py3-none-any\n",
+                            """
+                            Wheel-Version: 1.0
+                            Generator: t
+                            Root-Is-Purelib: true
+                            Tag: py3-none-any
+                            """,
                             info + "RECORD",
                             "");
             for (Map.Entry<String, String> file : files.entrySet()) {
