@@ -205,24 +205,7 @@ class TenantsTest {
                                         "https://example.com/",
                                         "types",
                                         List.of("sandbox.ended"))));
-        String secret =
-                id(
-                        api.post(
-                                "/v1/secrets",
-                                Map.of(
-                                        "name",
-                                        "theirs",
-                                        "source",
-                                        Map.of("value", "a-value-of-theirs"),
-                                        "spec",
-                                        Map.of(
-                                                "bindings",
-                                                List.of(
-                                                        Map.of(
-                                                                "host",
-                                                                "example.com",
-                                                                "slot",
-                                                                Map.of("kind", "header")))))));
+        String secret = secret(api);
         String key = id(api.post("/v1/keys", Map.of("role", "agent")));
         return Map.ofEntries(
                 Map.entry("sandbox", sandbox),
@@ -239,6 +222,26 @@ class TenantsTest {
                 Map.entry("tenant", of.id()),
                 Map.entry("port", "8080"),
                 Map.entry("path", "out.txt"));
+    }
+
+    private static String secret(Api api) {
+        return id(
+                api.post(
+                        "/v1/secrets",
+                        Map.of(
+                                "name",
+                                "theirs",
+                                "source",
+                                Map.of("value", "a-value-of-theirs"),
+                                "spec",
+                                Map.of(
+                                        "bindings",
+                                        List.of(
+                                                Map.of(
+                                                        "host",
+                                                        "example.com",
+                                                        "slot",
+                                                        Map.of("kind", "header")))))));
     }
 
     private static String id(Api.Answer answer) {
