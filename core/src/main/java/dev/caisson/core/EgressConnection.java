@@ -24,6 +24,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -48,6 +49,7 @@ final class EgressConnection implements AutoCloseable {
     private final Map<Long, CompletableFuture<ControlReply>> pending = new ConcurrentHashMap<>();
 
     private final ReentrantLock writing = new ReentrantLock();
+    private final Condition connected = writing.newCondition();
     private @Nullable SocketChannel channel; // guarded by writing
     private volatile boolean closed;
 
@@ -97,6 +99,7 @@ final class EgressConnection implements AutoCloseable {
             writing.lock();
             try {
                 channel = opened;
+                connected.signalAll();
             } finally {
                 writing.unlock();
             }
@@ -193,8 +196,24 @@ final class EgressConnection implements AutoCloseable {
         return null;
     }
 
-    /** Sends a request and waits for its answer. */
+    /** Sends a request and waits for its answer, and before for a gateway that is away. */
     ControlReply call(ControlRequest.Builder request) {
+        try {
+            awaitConnected();
+        } catch (InterruptedException e) {
+            throw interrupted(e);
+        }
+        return callNow(request);
+    }
+
+    private static CaissonException interrupted(InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return CaissonException.of(
+                ErrorCode.CANCELLED, "Interrupted while the egress gateway was asked.", e);
+    }
+
+    /** The same of a gateway that is there. */
+    ControlReply callNow(ControlRequest.Builder request) {
         long id = lastId.incrementAndGet();
         CompletableFuture<ControlReply> answer = new CompletableFuture<>();
         pending.put(id, answer);
@@ -208,15 +227,26 @@ final class EgressConnection implements AutoCloseable {
             }
             return reply;
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw CaissonException.of(
-                    ErrorCode.CANCELLED, "Interrupted while the egress gateway was asked.", e);
+            throw interrupted(e);
         } catch (ExecutionException e) {
             throw e.getCause() instanceof CaissonException cause ? cause : away(null);
         } catch (TimeoutException e) {
             throw away(null);
         } finally {
             pending.remove(id);
+        }
+    }
+
+    /** A gateway that died is there again within moments: whoever asks it waits for that. */
+    private void awaitConnected() throws InterruptedException {
+        long left = ANSWER.toNanos();
+        writing.lock();
+        try {
+            while (channel == null && !closed && left > 0) {
+                left = connected.awaitNanos(left);
+            }
+        } finally {
+            writing.unlock();
         }
     }
 
@@ -271,6 +301,7 @@ final class EgressConnection implements AutoCloseable {
         closed = true;
         writing.lock();
         try {
+            connected.signalAll();
             if (channel != null) {
                 closeQuietly(channel);
             }

@@ -143,7 +143,7 @@ public final class EgressGateway implements SecretSink, AutoCloseable {
         long from = since.getEpochSecond() * MICROS + since.getNano() / 1000;
         try {
             return connection
-                    .call(
+                    .callNow(
                             ControlRequest.newBuilder()
                                     .setDenials(AskDenials.newBuilder().setSandbox(sandbox)))
                     .getDenials()

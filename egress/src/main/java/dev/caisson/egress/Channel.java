@@ -30,6 +30,9 @@ final class Channel implements Closeable {
     /** Bytes of a frame from an agent. */
     static final int MAX_FRAME = 128 << 10;
 
+    /** Connections that the agent may open beyond the limit, so that their refusal is told here. */
+    private static final int SPARE = 16;
+
     private static final int VERSION = 1;
     private static final int MAX_QUERY = 4096;
     private static final int QUERIES = 64;
@@ -104,7 +107,7 @@ final class Channel implements Closeable {
         if (trust != null) {
             writer.frame(GatewayFrame.newBuilder().setTrust(trust).build());
         }
-        Ready ready = Ready.newBuilder().setVersion(VERSION).setConnections(connections).build();
+        Ready ready = Ready.newBuilder().setVersion(VERSION).setConnections(connections + SPARE).build();
         writer.frame(GatewayFrame.newBuilder().setReady(ready).build());
     }
 
@@ -195,7 +198,7 @@ final class Channel implements Closeable {
         if ((length != 4 && length != 16) || port < 1 || port > 65_535 || streams.containsKey(id)) {
             throw new IOException("No address or number to open stream " + id);
         }
-        if (streams.size() >= connections) {
+        if (streams.size() >= connections + SPARE) {
             throw new IOException("More than " + connections + " connections at once");
         }
         if (Integer.compareUnsigned(id, highest) > 0) {

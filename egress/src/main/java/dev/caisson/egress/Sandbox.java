@@ -56,6 +56,7 @@ final class Sandbox implements Session, DnsAnswers.Names {
     private final Broker broker;
     private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
     private final Set<Destination> remembered = ConcurrentHashMap.newKeySet();
+    private final LabelBudget labels = new LabelBudget(System::nanoTime);
     private final Semaphore asking = new Semaphore(ASKING);
     private final Semaphore resolving = new Semaphore(RESOLVING, true);
     private final LearnedFiles files = new LearnedFiles();
@@ -298,6 +299,11 @@ final class Sandbox implements Session, DnsAnswers.Names {
 
     /** Connects to the outside; a few names are resolved at a time, so that others get theirs. */
     Outside.Connected connect(Destination to) throws IOException {
+        if (to instanceof Destination.Named named
+                && !labels.take(named.host(), policy().connect(to).verdict().rule())) {
+            limited("labels");
+            throw new DeniedException(Refusals.limit("labels"));
+        }
         return services.outside().connect(address -> address(to, address), to, resolving);
     }
 

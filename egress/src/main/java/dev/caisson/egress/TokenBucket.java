@@ -43,12 +43,17 @@ final class TokenBucket {
     }
 
     /** Takes one when there is one. */
-    synchronized boolean tryTake() {
+    boolean tryTake() {
+        return tryTake(1);
+    }
+
+    /** Takes so many when there are as many. */
+    synchronized boolean tryTake(long count) {
         refill();
-        if (tokens < 1) {
+        if (tokens < count) {
             return false;
         }
-        tokens--;
+        tokens -= count;
         return true;
     }
 
