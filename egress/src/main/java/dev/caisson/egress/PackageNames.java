@@ -26,7 +26,7 @@ final class PackageNames {
                 && !normal.startsWith("-")
                 && !normal.endsWith("-")
                 && normal.chars()
-                        .allMatch(c -> c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-');
+                        .allMatch(c -> "-0123456789abcdefghijklmnopqrstuvwxyz".indexOf(c) >= 0);
     }
 
     static boolean isNpm(String name) {
