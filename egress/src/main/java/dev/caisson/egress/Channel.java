@@ -107,7 +107,8 @@ final class Channel implements Closeable {
         if (trust != null) {
             writer.frame(GatewayFrame.newBuilder().setTrust(trust).build());
         }
-        Ready ready = Ready.newBuilder().setVersion(VERSION).setConnections(connections + SPARE).build();
+        Ready ready =
+                Ready.newBuilder().setVersion(VERSION).setConnections(connections + SPARE).build();
         writer.frame(GatewayFrame.newBuilder().setReady(ready).build());
     }
 

@@ -59,7 +59,9 @@ final class Sandboxes {
             services.state().keep(key, put);
             if (known == null) {
                 Sandbox made = new Sandbox(key, services, rules);
-                sandboxes.put(key, made);
+                if (sandboxes.putIfAbsent(key, made) != null) {
+                    throw new IllegalStateException("Two of " + key + " at once");
+                }
                 made.begun();
             } else {
                 known.apply(rules);
