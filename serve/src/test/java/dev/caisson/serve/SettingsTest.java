@@ -36,8 +36,12 @@ final class SettingsTest {
     void namesWhatSecretsMayBeReadFrom() throws IOException {
         Settings settings =
                 file(
-                        "secrets:\n  folders: [/run/secrets, /etc/x/]\n  env: A,B\n"
-                                + "  commands: ['v=/bin/vault read -f=x  y', w=/bin/w]\n");
+                        """
+                        secrets:
+                          folders: [/run/secrets, /etc/x/]
+                          env: A,B
+                          commands: ['v=/bin/vault read -f=x  y', w=/bin/w]
+                        """);
         SecretConfig config = new Wiring(settings).secrets();
 
         assertThat(config.folders()).containsExactly(Path.of("/etc/x"), Path.of("/run/secrets"));
