@@ -48,12 +48,31 @@ final class SecretOptions {
             description = "JSON with the bindings and limits of a secret from here, repeatable")
     private @Nullable List<String> specs;
 
-    /**
-     * A secret of the user of this command.
-     *
-     * @param value whoever takes it clears it
-     */
-    record Local(String name, SecretSpec spec, byte[] value) {
+    /** A secret of the user of this command; whoever takes its value clears it. */
+    static final class Local {
+        private final String name;
+        private final SecretSpec spec;
+        private final byte[] value;
+
+        private Local(String name, SecretSpec spec, byte[] value) {
+            this.name = name;
+            this.spec = spec;
+            this.value = value;
+        }
+
+        String name() {
+            return name;
+        }
+
+        SecretSpec spec() {
+            return spec;
+        }
+
+        /** The very bytes, which {@link #clear} overwrites. */
+        byte[] value() {
+            return value;
+        }
+
         /** Without the value. */
         @Override
         public String toString() {

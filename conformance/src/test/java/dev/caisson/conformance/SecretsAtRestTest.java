@@ -151,9 +151,7 @@ class SecretsAtRestTest {
 
         assertThat(unknown.code()).isEqualTo("policy_denied");
         JsonNode run =
-                api.post(
-                                "/v1/runs?mode=wait",
-                                Map.of("command", "true", "secrets", List.of("toString")))
+                api.post("/v1/runs", Map.of("command", "true", "secrets", List.of("toString")))
                         .json();
         assertThat(run.toString()).contains("policy_denied");
     }

@@ -160,6 +160,33 @@ class TenantsTest {
         return volume;
     }
 
+    private static String webhook(Api api) {
+        return id(
+                api.post(
+                        "/v1/webhooks",
+                        Map.of("url", "https://example.com/", "types", List.of("sandbox.ended"))));
+    }
+
+    private static String secret(Api api) {
+        return id(
+                api.post(
+                        "/v1/secrets",
+                        Map.of(
+                                "name",
+                                "theirs",
+                                "source",
+                                Map.of("value", "a-value-of-theirs"),
+                                "spec",
+                                Map.of(
+                                        "bindings",
+                                        List.of(
+                                                Map.of(
+                                                        "host",
+                                                        "example.com",
+                                                        "slot",
+                                                        Map.of("kind", "header")))))));
+    }
+
     /** Something of every kind that has an id, by the name of the parameter. */
     private static Map<String, String> things(Tenant of) {
         Api api = of.admin();
@@ -196,15 +223,7 @@ class TenantsTest {
                         .path("id")
                         .asString();
         approval = api.get("/v1/execs/" + approval).ok().path("approval").asString();
-        String webhook =
-                id(
-                        api.post(
-                                "/v1/webhooks",
-                                Map.of(
-                                        "url",
-                                        "https://example.com/",
-                                        "types",
-                                        List.of("sandbox.ended"))));
+        String webhook = webhook(api);
         String secret = secret(api);
         String key = id(api.post("/v1/keys", Map.of("role", "agent")));
         return Map.ofEntries(
@@ -222,26 +241,6 @@ class TenantsTest {
                 Map.entry("tenant", of.id()),
                 Map.entry("port", "8080"),
                 Map.entry("path", "out.txt"));
-    }
-
-    private static String secret(Api api) {
-        return id(
-                api.post(
-                        "/v1/secrets",
-                        Map.of(
-                                "name",
-                                "theirs",
-                                "source",
-                                Map.of("value", "a-value-of-theirs"),
-                                "spec",
-                                Map.of(
-                                        "bindings",
-                                        List.of(
-                                                Map.of(
-                                                        "host",
-                                                        "example.com",
-                                                        "slot",
-                                                        Map.of("kind", "header")))))));
     }
 
     private static String id(Api.Answer answer) {

@@ -13,7 +13,9 @@ import dev.caisson.v1.SecretSpec;
 import dev.caisson.v1.SecretTestJson;
 import java.io.IOException;
 import java.lang.reflect.RecordComponent;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -41,7 +43,9 @@ final class SecretRoutes {
     }
 
     List<Route> routes() {
-        return List.of(
+        List<Route> routes = new ArrayList<>();
+        Collections.addAll(
+                routes,
                 Route.get("/v1/secrets")
                         .scope("secrets:read")
                         .gives(200, Route.Kind.PAGE, SecretJson.class)
@@ -61,7 +65,13 @@ final class SecretRoutes {
                         .scope("secrets:read")
                         .gives(200, SecretJson.class)
                         .doc("A secret without its value, by id or name.")
-                        .does(x -> Answer.ok(control.secrets().find(x.caller(), secret(x)))),
+                        .does(x -> Answer.ok(control.secrets().find(x.caller(), secret(x)))));
+        routes.addAll(changes());
+        return routes;
+    }
+
+    private List<Route> changes() {
+        return List.of(
                 Route.post("/v1/secrets/{secret}/rotate")
                         .scope("secrets:write")
                         .mayTake(SecretRotateRequest.class)
