@@ -23,9 +23,6 @@ final class WayOut implements Measure {
     private static final double CONNECTIONS = 2000;
     private static final double ONE_MILLI = 1;
     private static final String PROGRAM = "/work/net";
-    private static final String POLICY =
-            "{\"allow\":[{\"cidr\":\"%s/32\",\"ports\":[%d],\"schemes\":[\"tcp\"]}],"
-                    + "\"limits\":{\"connectionsPerSecond\":1000000,\"connections\":1000}}";
 
     @Override
     public String name() {
@@ -52,7 +49,13 @@ final class WayOut implements Measure {
     }
 
     private static SandboxSpec spec(String address, int port) {
-        return SandboxSpec.defaults().withEgress(POLICY.formatted(address, port));
+        return SandboxSpec.defaults()
+                .withEgress(
+                        """
+                        {"allow":[{"cidr":"%s/32","ports":[%d],"schemes":["tcp"]}],
+                         "limits":{"connectionsPerSecond":1000000,"connections":1000}}
+                        """
+                                .formatted(address, port));
     }
 
     private static Optional<String> address() {
