@@ -51,10 +51,9 @@ final class WayOut implements Measure {
     private static SandboxSpec spec(String address, int port) {
         return SandboxSpec.defaults()
                 .withEgress(
-                        """
-                        {"allow":[{"cidr":"%s/32","ports":[%d],"schemes":["tcp"]}],
-                         "limits":{"connectionsPerSecond":1000000,"connections":1000}}
-                        """
+                        ("{\"allow\":[{\"cidr\":\"%s/32\",\"ports\":[%d],\"schemes\":[\"tcp\"]}],"
+                                        + "\"limits\":{\"connectionsPerSecond\":1000000,"
+                                        + "\"connections\":1000}}")
                                 .formatted(address, port));
     }
 

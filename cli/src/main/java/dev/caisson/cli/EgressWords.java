@@ -123,7 +123,6 @@ final class EgressWords {
         throw wrong("--allow", "'" + word + "' does not end with a port of 1 to 65535.");
     }
 
-    /** {@code pypi:a,b} several times; an ecosystem alone: any package. */
     /** A document with the addresses of registries that this host's tools report. */
     static String withRegistries(String document) {
         EgressJson json = Json.read(document, EgressJson.class);
@@ -131,6 +130,7 @@ final class EgressWords {
                 RegistryFill.fill(List.of(json), new HostRegistries(Map.of())).getFirst());
     }
 
+    /** {@code pypi:a,b} several times; an ecosystem alone: any package. */
     private static Map<String, PackageRule> packages(List<String> words) {
         Map<String, List<String>> names = new LinkedHashMap<>();
         for (String word : words) {
