@@ -230,6 +230,11 @@ final class ExecStream implements AgentClient.Stream {
 
     // ---- credit
 
+    /** Bytes that came and are not done with. */
+    long unconsumed() {
+        return received - taken.get().bytes();
+    }
+
     /** A consumer has taken output; the events themselves are released as they come. */
     void consumed(long bytes) {
         taken.updateAndGet(before -> new Taken(before.seq(), before.bytes() + bytes));

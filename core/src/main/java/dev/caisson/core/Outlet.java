@@ -46,6 +46,14 @@ final class Outlet {
         /** Output that was lost. */
         void gap(long seq, OutputFd fd, long offset, long bytes) throws ProtocolException;
 
+        /**
+         * Whether some of the agent's bytes that were told are not done with yet: then the program
+         * may be waiting for credit, and its silence is no pause.
+         *
+         * @param untold bytes that came and were not told
+         */
+        boolean isBehind(long untold);
+
         /** Something could not be taken, on a thread that can tell nobody. */
         void broken(ProtocolException cause);
     }
@@ -280,10 +288,11 @@ final class Outlet {
         lock.lock();
         try {
             long left = PAUSE_MILLIS * 1_000_000 - (System.nanoTime() - last);
-            if (over || left > 0) {
+            boolean behind = target.isBehind(waitingWeight);
+            if (over || left > 0 || behind) {
                 timed = !over;
                 if (timed) {
-                    later(left);
+                    later(left > 0 ? left : PAUSE_MILLIS * 1_000_000);
                 }
                 return;
             }

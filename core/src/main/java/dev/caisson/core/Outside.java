@@ -43,6 +43,11 @@ final class Outside implements Outlet.Target {
     }
 
     @Override
+    public boolean isBehind(long untold) {
+        return exec.unconsumed() > untold;
+    }
+
+    @Override
     public void broken(ProtocolException cause) {
         exec.refused(
                 CaissonException.of(

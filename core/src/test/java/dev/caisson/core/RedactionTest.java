@@ -143,7 +143,7 @@ class RedactionTest {
     /** Credit is in the agent's bytes: what becomes longer, shorter or nothing keeps it right. */
     @Test
     void muchOutputFlowsWhateverBecomesOfIt() throws Exception {
-        String six = "sixsen";
+        String six = "sixseven";
         String same = "aaaaaa";
         sandbox.redaction()
                 .set(
@@ -151,8 +151,8 @@ class RedactionTest {
                                 List.of(
                                         six.getBytes(UTF_8),
                                         same.getBytes(UTF_8),
-                                        ("x".repeat(899) + "y").getBytes(UTF_8))));
-        for (String part : List.of(six, same, "x".repeat(899) + "y", "ordinary text")) {
+                                        ("x".repeat(1023) + "y").getBytes(UTF_8))));
+        for (String part : List.of(six, same, "x".repeat(1023) + "y", "ordinary")) {
             int times = 3 * ExecStream.WINDOW / part.length();
             program(exec -> {
                 String block = part.repeat(times / 100);
@@ -170,12 +170,32 @@ class RedactionTest {
             String expected =
                     switch (part) {
                         case "aaaaaa" -> "[redacted]";
-                        case "ordinary text" -> part.repeat(times / 100 * 100);
+                        case "ordinary" -> part.repeat(times / 100 * 100);
                         default -> "[redacted]".repeat(times / 100 * 100);
                     };
             assertThat(text).isEqualTo(expected);
         }
         assertThat(engine.agent.violations()).isZero();
+    }
+
+    /** Who reads slowly makes the program wait; that is no pause of the program. */
+    @Test
+    void aSlowReaderIsNoReasonToLetGo() throws Exception {
+        sandbox.redaction().set(REDACTOR);
+        String much = "much ".repeat(100_000);
+        program(exec -> {
+            exec.print(much);
+            exec.print("hunter2");
+            exec.await(() -> exec.signal() == 10);
+            exec.print("-Secret.");
+        });
+        Exec exec = sandbox.pipe(ExecSpec.of("talk"));
+        assertThat(exec.stdout().read()).isEqualTo('m');
+        Thread.sleep(5 * Outlet.PAUSE_MILLIS);
+        exec.signal(10);
+        await().pollDelay(Duration.ofMillis(200)).until(() -> true);
+        assertThat(new String(exec.stdout().readAllBytes(), UTF_8))
+                .isEqualTo(much.substring(1) + "[redacted].");
     }
 
     @Test
