@@ -58,13 +58,17 @@ final class Sandboxes {
             }
             services.state().keep(key, put);
             if (known == null) {
-                Sandbox made = new Sandbox(key, services, rules);
-                sandboxes.putIfAbsent(key, made);
-                made.begun();
+                make(key, rules);
             } else {
                 known.apply(rules);
             }
         }
+    }
+
+    private void make(SandboxKey key, Sandbox.Rules rules) throws IOException {
+        Sandbox made = new Sandbox(key, services, rules);
+        sandboxes.put(key, made);
+        made.begun();
     }
 
     private Sandbox.Rules rules(PutSandbox put) {
