@@ -35,8 +35,9 @@ final class FakeZone implements AutoCloseable {
 
     FakeZone() throws IOException {
         InetAddress loopback = InetAddress.ofLiteral("127.0.0.1");
-        datagrams = new DatagramSocket(new InetSocketAddress(loopback, 0));
-        streams = new ServerSocket(datagrams.getLocalPort(), 16, loopback);
+        // The kernel chooses among the free ports of TCP: of these some wait after their end.
+        streams = new ServerSocket(0, 16, loopback);
+        datagrams = new DatagramSocket(new InetSocketAddress(loopback, streams.getLocalPort()));
         Thread.ofVirtual().start(this::datagrams);
         Thread.ofVirtual().start(this::streams);
     }
