@@ -33,7 +33,8 @@ public final class EgressLint {
                 lint.host(field, rule, HostPattern.of(field, rule.host()));
             }
             if (rule.cidr() != null) {
-                lint.range(field, rule, Cidr.parse(rule.cidr()));
+                boolean named = document.allow().stream().anyMatch(other -> other.host() != null);
+                lint.range(field, rule, Cidr.parse(rule.cidr()), named);
             }
             lint.tls(field, rule);
         }
@@ -120,7 +121,8 @@ public final class EgressLint {
         }
     }
 
-    private void range(String field, EgressRule rule, Cidr range) {
+    /** {@code named}: there are hosts, for whose private addresses a range may stand. */
+    private void range(String field, EgressRule rule, Cidr range, boolean named) {
         String at = field + ".cidr";
         if (range.bits() < (range.base().isV4() ? 96 + 8 : 32)) {
             add(
@@ -132,7 +134,7 @@ public final class EgressLint {
         special(at, range, AddressKind.METADATA, "a metadata service");
         special(at, range, AddressKind.LOOPBACK, "this host itself");
         boolean server = rule.schemes().contains("https") || rule.schemes().contains("tls");
-        if (server && !Boolean.TRUE.equals(rule.noSni())) {
+        if (server && !named && !Boolean.TRUE.equals(rule.noSni())) {
             add(
                     "warning",
                     field + ".schemes",
@@ -198,7 +200,27 @@ public final class EgressLint {
                                     "egress.allow[" + judging.index() + "].http",
                                     other.text() + " allows requests that these rules do not.",
                                     "Give that rule http as well, or other hosts or ports."));
+            reader.ranges().stream()
+                    .filter(range -> passes(range.opening(), judging.opening()))
+                    .findFirst()
+                    .ifPresent(range ->
+                            add(
+                                    "warning",
+                                    "egress.allow[" + range.index() + "].schemes",
+                                    "Where "
+                                            + judging.pattern()
+                                            + " has an address in "
+                                            + range.range()
+                                            + ", requests to that address go past its http rules.",
+                                    "Give the range the schemes [https], without noSni."));
         }
+    }
+
+    /** Whether a literal address can be spoken to where requests by name are judged. */
+    private static boolean passes(Opening range, Opening judging) {
+        return judging.ports().keySet().stream()
+                .flatMap(port -> range.schemes(port).stream())
+                .anyMatch(scheme -> scheme == Scheme.TCP || scheme == Scheme.HTTP || range.noSni());
     }
 
     private static boolean undoes(HostRule other, HostRule judging) {

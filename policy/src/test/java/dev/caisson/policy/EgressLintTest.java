@@ -87,8 +87,7 @@ class EgressLintTest {
                                 "{'mode':'observe','allow':[{'host':'a.test','schemes':['tcp'],"
                                         + "'ports':[22]},{'host':'a.test','schemes':['http']},"
                                         + "{'host':'a.test','noSni':true},{'host':'a.test',"
-                                        + "'ech':'outer-sni'},{'cidr':'10.1.0.0/16',"
-                                        + "'schemes':['https']}],"
+                                        + "'ech':'outer-sni'}],"
                                         + "'packages':{'npm':{'registry':'http://npm.test'}}}"))
                 .containsExactly(
                         "error egress.mode",
@@ -96,10 +95,11 @@ class EgressLintTest {
                         "warning egress.allow[1].schemes",
                         "warning egress.allow[2].noSni",
                         "warning egress.allow[3].ech",
-                        "warning egress.allow[4].schemes",
                         "warning egress.packages.npm.registry",
                         "note egress.packages.npm");
         assertThat(lint("{'secrets':['a']}")).containsExactly("warning egress.secrets");
+        assertThat(lint("{'allow':[{'cidr':'10.1.0.0/16','schemes':['https']}]}"))
+                .containsExactly("warning egress.allow[0].schemes");
     }
 
     @Test
@@ -123,6 +123,32 @@ class EgressLintTest {
                         "{'host':'*.a.test','ports':[8443]}",
                         "{'host':'*.a.test','http':[{'path':'/v2'}]}")) {
             assertThat(lint("{'allow':[" + judged + "," + other + "]}")).isEmpty();
+        }
+    }
+
+    @Test
+    void warnsOfRangesThatPassTheRulesOfRequests() {
+        String judged = "{'host':'api.a.test','http':[{'path':'/v1'}]}";
+        for (String range :
+                List.of(
+                        "{'cidr':'10.0.0.0/24','ports':[443]}",
+                        "{'cidr':'10.0.0.0/24','ports':[443],'schemes':['http']}")) {
+            assertThat(lint("{'allow':[" + judged + "," + range + "]}"))
+                    .containsExactly("warning egress.allow[1].schemes");
+        }
+        assertThat(
+                        lint(
+                                "{'allow':["
+                                        + judged
+                                        + ",{'cidr':'10.0.0.0/24','schemes':['https'],'noSni':true}]}"))
+                .containsExactlyInAnyOrder(
+                        "warning egress.allow[1].noSni", "warning egress.allow[1].schemes");
+        for (String range :
+                List.of(
+                        "{'cidr':'10.0.0.0/24','schemes':['https']}",
+                        "{'cidr':'10.0.0.0/24','ports':[5432]}")) {
+            assertThat(lint("{'allow':[" + judged + "," + range + "]}")).isEmpty();
+            assertThat(lint("{'allow':[{'host':'api.a.test'}," + range + "]}")).isEmpty();
         }
     }
 
