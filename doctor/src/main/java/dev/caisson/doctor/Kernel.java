@@ -32,6 +32,7 @@ final class Kernel {
         findings.add(overlay());
         findings.add(loop());
         findings.add(seccomp());
+        findings.add(bpf());
         findings.add(loginUid());
         findings.add(corePattern());
         findings.add(kvm());
@@ -103,6 +104,16 @@ final class Kernel {
                 ? Finding.ok("seccomp", actions)
                 : Finding.missing(
                         "seccomp", "not in this kernel", "use one with CONFIG_SECCOMP_FILTER");
+    }
+
+    /** SK_LOOKUP, which hands connections of a sandbox to the egress gateway: since 5.9. */
+    private Finding bpf() {
+        return host.exists("/proc/sys/kernel/unprivileged_bpf_disabled")
+                ? Finding.ok("bpf", "in this kernel")
+                : Finding.warn(
+                        "bpf",
+                        "not in this kernel: no sandbox can have a way out",
+                        "use a kernel with CONFIG_BPF_SYSCALL where sandboxes need a network");
     }
 
     private Finding loginUid() {

@@ -63,6 +63,7 @@ class DoctorTest {
         "/dev/kvm, kvm, WARN",
         "/proc/self/ns/time, namespace.time, MISSING",
         "/proc/self/loginuid, audit.loginuid, WARN",
+        "/proc/sys/kernel/unprivileged_bpf_disabled, bpf, WARN",
         "/native/caisson-agent, native, MISSING"
     })
     void missesWhatIsNotThere(String path, String name, State state) {

@@ -34,6 +34,7 @@ final class FakeHost implements Host {
         present.add("/dev/loop-control");
         present.add("/dev/kvm");
         present.add("/proc/self/loginuid");
+        present.add("/proc/sys/kernel/unprivileged_bpf_disabled");
         present.add("/native/caisson-launcher");
         present.add("/native/caisson-agent");
         programs.put("mke2fs", "");
