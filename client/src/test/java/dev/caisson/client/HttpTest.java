@@ -13,6 +13,9 @@ import dev.caisson.v1.PortLinkRequest;
 import dev.caisson.v1.SandboxJson;
 import dev.caisson.v1.SandboxRequest;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -305,12 +308,20 @@ class HttpTest {
 
     @Test
     void tellsThatNobodyListens() throws IOException {
-        server.close();
+        try (Socket taken = new Socket()) {
+            taken.bind(
+                    new InetSocketAddress(
+                            InetAddress.getLoopbackAddress(), 0)); // nobody else gets the port
+            String url = "http://127.0.0.1:" + taken.getLocalPort();
+            RemoteConfig config =
+                    RemoteConfig.of(url, "caisson_" + "0".repeat(40)).withPatience(Duration.ZERO);
+            try (ServiceClient nobody = ServiceClient.open(config)) {
+                CaissonException failure = failure(() -> nobody.sandboxes().resume(Forms.SB));
 
-        CaissonException failure = failure(() -> client.sandboxes().resume(Forms.SB));
-
-        assertThat(failure.code()).isEqualTo(ErrorCode.ENGINE_FAILED);
-        assertThat(failure.message()).contains(server.url());
-        assertThat(failure.remedy()).isNotEmpty();
+                assertThat(failure.code()).isEqualTo(ErrorCode.ENGINE_FAILED);
+                assertThat(failure.message()).contains(url);
+                assertThat(failure.remedy()).isNotEmpty();
+            }
+        }
     }
 }

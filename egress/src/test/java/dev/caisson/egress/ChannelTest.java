@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.MessageLite;
 import dev.caisson.policy.IpAddress;
+import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.EgressLimits;
 import dev.caisson.wire.egress.AgentFrame;
 import dev.caisson.wire.egress.AgentHello;
@@ -179,28 +180,54 @@ class ChannelTest {
     }
 
     @Test
+    void refusesWhatIsBeyondTheLimitAndLivesOn() throws Exception {
+        try (Rig rig = Rig.started();
+                SilentServer server = new SilentServer()) {
+            rig.client().put("sb1", connections(rig, server, 3));
+            FakeAgent agent = rig.agent("sb1");
+            IpAddress address = agent.lookUp("a.test");
+            opened(agent, address, server.port(), 3);
+
+            FakeStream beyond = agent.open(address, server.port());
+
+            assertThat(beyond.resetReason()).isEqualTo(ResetReason.RESET_LIMIT);
+            assertThat(agent.lookUp("a.test")).isEqualTo(address);
+        }
+    }
+
+    @Test
     void closesOnMoreConnectionsThanItWasTold() throws Exception {
         try (Rig rig = Rig.started();
                 SilentServer server = new SilentServer()) {
-            rig.client()
-                    .put(
-                            "sb1",
-                            Rig.limits(
-                                    rig.local("a.test", server.port(), "tcp"),
-                                    new EgressLimits(null, null, 3, null, null)));
+            rig.client().put("sb1", connections(rig, server, 3));
             FakeAgent agent = rig.agent("sb1");
-            assertThat(agent.ready().getConnections()).isEqualTo(3);
+            int told = agent.ready().getConnections();
+            assertThat(told).isGreaterThan(3);
+            rig.client().put("sb1", connections(rig, server, 100)); // not told to this channel
             IpAddress address = agent.lookUp("a.test");
-            List<FakeStream> open = new ArrayList<>();
-            for (int i = 0; i < 3; i++) {
-                open.add(agent.open(address, server.port()));
-            }
-            for (FakeStream stream : open) {
-                assertThat(stream.next().hasOpened()).isTrue();
-            }
+            opened(agent, address, server.port(), told);
+
             agent.open(address, server.port());
+
             assertThat(agent.ends()).isTrue();
         }
+    }
+
+    private static EgressJson connections(Rig rig, SilentServer server, int most) {
+        return Rig.limits(
+                rig.local("a.test", server.port(), "tcp"),
+                new EgressLimits(null, null, most, null, null));
+    }
+
+    private static List<FakeStream> opened(FakeAgent agent, IpAddress address, int port, int number)
+            throws Exception {
+        List<FakeStream> open = new ArrayList<>();
+        for (int i = 0; i < number; i++) {
+            FakeStream stream = agent.open(address, port);
+            assertThat(stream.next().hasOpened()).isTrue();
+            open.add(stream);
+        }
+        return open;
     }
 
     @Test
