@@ -115,11 +115,13 @@ final class SecretOptions {
 
     /** Hosts that secrets from here are bound to. */
     static List<String> hosts(List<Local> read) {
-        return read.stream()
-                .flatMap(local -> local.spec().bindings().stream())
-                .map(SecretOptions::host)
-                .distinct()
-                .toList();
+        Set<String> hosts = new LinkedHashSet<>();
+        for (Local local : read) { // no lambda: without secrets no class of v1 is loaded
+            for (SecretBinding binding : local.spec().bindings()) {
+                hosts.add(host(binding));
+            }
+        }
+        return List.copyOf(hosts);
     }
 
     private static String host(SecretBinding binding) {
