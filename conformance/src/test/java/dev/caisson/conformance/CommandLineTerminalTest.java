@@ -56,7 +56,9 @@ class CommandLineTerminalTest extends CommandLineFixture {
     }
 
     private void isTaken() {
-        assertThat(terminal.modes()).as("control: it is raw").isNotEqualTo(before);
+        await().atMost(Duration.ofSeconds(10))
+                .untilAsserted(() ->
+                        assertThat(terminal.modes()).as("control: it is raw").isNotEqualTo(before));
     }
 
     @Test
