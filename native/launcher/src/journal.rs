@@ -153,14 +153,34 @@ fn remove_socket(folder: &Path) {
     }
 }
 
+/// Takes the lock in the folder of a launcher that is gone; `None` while it lives. What it had just forked holds the
+/// lock a little longer than it: that is waited for.
+pub fn lock_of_dead(folder: &Path) -> Option<File> {
+    let lock = open_lock(&folder.join("lock")).ok()?;
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if lives(folder) || Instant::now() > deadline {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Some(lock)
+}
+
+/// Whether the process after which a folder is called is there and is not a corpse.
+fn lives(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let pid = name.split('-').next().unwrap_or_default();
+    // The state follows the name, which may hold blanks and brackets itself.
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['Z', 'X'])))
+}
+
 fn clear_dead(instances: &Path, cgroups: &Cgroups, own_socket: &Path) {
     let Ok(entries) = std::fs::read_dir(instances) else { return };
     for entry in entries.flatten() {
         let folder = entry.path();
-        let Ok(lock) = open_lock(&folder.join("lock")) else { continue };
-        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            continue;
-        }
+        let Some(_lock) = lock_of_dead(&folder) else { continue };
         let text = std::fs::read_to_string(folder.join("journal")).unwrap_or_default();
         if std::fs::read_to_string(folder.join(SOCKET)).is_ok_and(|s| Path::new(&s) != own_socket) {
             remove_socket(&folder);
@@ -192,6 +212,31 @@ fn clear(cgroups: &Cgroups, path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_dead_launcher_forked_is_waited_for_and_a_living_one_is_not() {
+        let base = std::env::temp_dir().join(format!("caisson-lock-{}", std::process::id()));
+        let held = |name: &str| {
+            let folder = base.join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            let lock = open_lock(&folder.join("lock")).unwrap();
+            rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+            (folder, lock)
+        };
+        let (living, _lock) = held(&format!("{}-1", std::process::id()));
+        assert!(lock_of_dead(&living).is_none());
+
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let (dead, lock) = held(&format!("{}-1", child.id()));
+        child.wait().unwrap();
+        let later = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            drop(lock);
+        });
+        assert!(lock_of_dead(&dead).is_some());
+        later.join().unwrap();
+        std::fs::remove_dir_all(base).unwrap();
+    }
 
     #[test]
     fn a_cut_last_line_hides_nothing_before_it() {

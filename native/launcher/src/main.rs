@@ -47,6 +47,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What all launchers of a host must agree on, wherever their own folders are: who has which host ids.
+const SHARED: &str = "/run/caisson/ids";
 const USAGE: &str = "usage: caisson-launcher --socket PATH --agent PATH [--state DIR] [--run DIR] [--exit-with-stdin] [--allow-uid N]… [--socket-group GID] [--exit-when-idle SECONDS] [--gateway-java HOME --gateway-jars DIR [--gateway-folder DIR] [--gateway-uid N] [--gateway-file NAME=PATH]… [--gateway-arg ARG]…]";
 /// The disk that most sandboxes ask for; a few of them are kept ready.
 const USUAL_DISK: disk::Shape = disk::Shape { bytes: 1 << 30, inodes: 131_072 };
@@ -208,7 +210,7 @@ fn run(options: &Options) -> Result<()> {
     unsafe { libc::umask(0o022) };
     raise_open_files();
     let signals = take_signals()?;
-    for folder in [&options.run, &options.state] {
+    for folder in [&options.run, &options.state, &PathBuf::from(SHARED)] {
         std::fs::create_dir_all(folder).doing(|| format!("make {}", folder.display()))?;
     }
     let (parts, sandboxes) = match options.resume {
@@ -244,9 +246,10 @@ fn begin(options: &Options, signals: OwnedFd) -> Result<server::Parts> {
     let listener = listen(&options.socket, options.group)?;
     let socket_folder = open_parent(&options.socket)?;
     let outlet = options.outlet()?;
-    host::enter(&template.skeleton, &options.run, &[&options.state, &options.run])?;
+    let shared = PathBuf::from(SHARED);
+    host::enter(&template.skeleton, &options.run, &[&options.state, &options.run, &shared])?;
     confine::confine()?;
-    let ids = ids::Ids::open(&options.run)?;
+    let ids = ids::Ids::open(&shared)?;
     let (snapshots, volumes) = stores(options)?;
     Ok(server::Parts {
         janitor: janitor::Janitor::start(Arc::clone(&cgroups))?,
@@ -284,7 +287,7 @@ fn resume(
     // All descriptors first: nothing else may get their numbers, which is so as long as they are open.
     let cgroups = Arc::new(cgroup::Cgroups::resume(&mut legacy)?);
     let journal = journal::Journal::resume(&mut legacy)?;
-    let ids = ids::Ids::resume(&options.run, &mut legacy)?;
+    let ids = ids::Ids::resume(Path::new(SHARED), &mut legacy)?;
     let stock = disk::Stock::resume(&options.state, USUAL_DISK, &mut legacy)?;
     let sandboxes = legacy.sandboxes(|name| stock.living(name))?;
     let old_agent = legacy.heirs.take(legacy.state.agent)?;

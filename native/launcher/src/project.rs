@@ -243,10 +243,7 @@ fn limit(at: BorrowedFd<'_>, project: u32, shape: Shape) -> io::Result<()> {
 fn clear_dead(all: &Path) {
     let Ok(entries) = std::fs::read_dir(all) else { return };
     for path in entries.flatten().map(|e| e.path()).filter(|p| p.is_dir()) {
-        let Ok(lock) = open_lock(&path.join("lock")) else { continue };
-        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            continue;
-        }
+        let Some(_lock) = crate::journal::lock_of_dead(&path) else { continue };
         if let (Ok(folder), Ok(names)) = (open_folder(rustix::fs::CWD, &path), std::fs::read_dir(&path)) {
             for name in names.flatten().map(|e| e.file_name()) {
                 // What holds out is tried again at the next start.
