@@ -163,8 +163,8 @@ impl Agent {
             Source::OutOfMemory => self.on_oom_event(),
             Source::Client(id) => {
                 if let Some(connection) = self.client.iter_mut().chain(&mut self.greeting).find(|c| c.id == id) {
-                    connection.readable |= ready.read;
-                    connection.writable |= ready.write;
+                    connection.input.readable |= ready.read;
+                    connection.output.writable |= ready.write;
                 }
             }
             Source::Transfer(number) => self.transfer_ready(number, ready),

@@ -116,8 +116,8 @@ impl Agent {
             Source::EgressDns(number) => egress.dns.mark(number as usize),
             Source::EgressChannel => {
                 if let Some(channel) = &mut egress.channel {
-                    channel.readable |= ready.read;
-                    channel.writable |= ready.write;
+                    channel.input.readable |= ready.read;
+                    channel.output.writable |= ready.write;
                 }
             }
             Source::EgressStream(number) => {
@@ -232,10 +232,10 @@ impl Egress {
         channel.begin_turn();
         while self.channel.as_mut().map_or(Ok(false), Channel::fill)? {
             let Some(channel) = &mut self.channel else { return Ok(()) };
-            let (input, mut at) = channel.take_input();
+            let (input, mut at) = channel.input.take();
             let outcome = self.read_frames(&input, &mut at);
             if let Some(channel) = &mut self.channel {
-                channel.put_back(input, at);
+                channel.input.put_back(input, at);
             }
             outcome?;
         }

@@ -173,7 +173,7 @@ impl Stream {
                 }
                 Ok(bytes) => {
                     self.credit -= bytes as u64;
-                    channel.queue(Frame::egress_data(number, buffer, HEADROOM));
+                    channel.output.push(Frame::egress_data(number, buffer, HEADROOM));
                 }
                 Err(Errno::AGAIN) => {
                     spare.push(buffer);

@@ -129,7 +129,7 @@ impl Agent {
 
     fn handle_frames(&mut self) -> Result<(), Broken> {
         let Some(client) = &mut self.client else { return Ok(()) };
-        let (input, mut at) = client.take_input();
+        let (input, mut at) = client.input.take();
         let mut result = Ok(());
         for _ in 0..TURN {
             if !self.client.as_ref().is_some_and(Connection::takes_requests) {
@@ -146,7 +146,7 @@ impl Agent {
             }
         }
         if let Some(client) = &mut self.client {
-            client.put_back(input, at);
+            client.input.put_back(input, at);
         }
         result
     }
@@ -181,8 +181,8 @@ impl Agent {
         let was_full = !client.has_room();
         match client.flush(&mut self.spare) {
             Ok(()) => {
-                if client.waits_for_room == client.writable {
-                    client.waits_for_room = !client.writable;
+                if client.waits_for_room == client.output.writable {
+                    client.waits_for_room = !client.output.writable;
                     self.poll.want_room(client.socket(), Source::Client(client.id), client.waits_for_room);
                 }
                 client.has_output() || was_full && client.has_room()
@@ -209,7 +209,7 @@ impl Agent {
 /// The first frame, which must be a hello.
 fn first_frame(connection: &mut Connection) -> Result<Option<Hello>, Broken> {
     connection.fill()?;
-    let (input, mut at) = connection.take_input();
+    let (input, mut at) = connection.input.take();
     let frame = next_frame(&input, &mut at);
     let hello = match frame {
         Ok(None) => Ok(None),
@@ -219,7 +219,7 @@ fn first_frame(connection: &mut Connection) -> Result<Option<Hello>, Broken> {
         Ok(Some(_)) => Err(Broken::Protocol("the first frame must be Hello on stream 0".to_owned())),
         Err(broken) => Err(broken),
     };
-    connection.put_back(input, at);
+    connection.input.put_back(input, at);
     hello
 }
 

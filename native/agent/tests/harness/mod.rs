@@ -169,10 +169,10 @@ impl World {
         self.epoch
     }
 
-    /// Resident memory of the agent, in KiB.
+    /// Memory of the agent's own, in KiB: its program's pages, which the host shares, are not in it.
     pub fn agent_rss(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.agent)).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
