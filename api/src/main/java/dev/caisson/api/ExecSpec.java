@@ -27,6 +27,8 @@ import java.util.Optional;
  * @param overflow what happens when nobody takes the output in time
  * @param pty a terminal of its own instead of pipes: standard input is open and typed into it, all
  *     output is {@link OutputFd#PTY} and captured as standard output; empty: pipes
+ * @param secrets names of secrets of the server that requests of the sandbox get while this runs,
+ *     besides the sandbox's own; without a server that is {@link ErrorCode#UNSUPPORTED}
  */
 public record ExecSpec(
         List<String> argv,
@@ -41,7 +43,8 @@ public record ExecSpec(
         Optional<ByteSize> outputLimit,
         Optional<OnOutputLimit> onOutputLimit,
         Overflow overflow,
-        Optional<PtySize> pty) {
+        Optional<PtySize> pty,
+        List<String> secrets) {
 
     /** A program with its arguments; defaults for all else. */
     public static ExecSpec of(String... argv) {
@@ -63,7 +66,8 @@ public record ExecSpec(
                 Optional.empty(),
                 Optional.empty(),
                 Overflow.WAIT,
-                Optional.empty());
+                Optional.empty(),
+                List.of());
     }
 
     /**
@@ -79,6 +83,7 @@ public record ExecSpec(
         argv = List.copyOf(argv);
         Environment.check(env);
         env = Map.copyOf(env);
+        secrets = List.copyOf(secrets);
         if (argv.isEmpty() || argv.getFirst().isEmpty()) {
             throw CaissonException.invalid("argv", "A command needs a program.");
         }
@@ -104,235 +109,152 @@ public record ExecSpec(
 
     /** The same with another command. */
     public ExecSpec withArgv(List<String> newArgv) {
-        return new ExecSpec(
-                newArgv,
-                env,
-                cwd,
-                user,
-                timeout,
-                grace,
-                stdin,
-                linger,
-                capture,
-                outputLimit,
-                onOutputLimit,
-                overflow,
-                pty);
+        Draft draft = new Draft(this);
+        draft.argv = newArgv;
+        return draft.spec();
     }
 
     /** The same with another environment. */
     public ExecSpec withEnv(Map<String, String> newEnv) {
-        return new ExecSpec(
-                argv,
-                newEnv,
-                cwd,
-                user,
-                timeout,
-                grace,
-                stdin,
-                linger,
-                capture,
-                outputLimit,
-                onOutputLimit,
-                overflow,
-                pty);
+        Draft draft = new Draft(this);
+        draft.env = newEnv;
+        return draft.spec();
     }
 
     /** The same with another working directory. */
     public ExecSpec withCwd(String newCwd) {
-        return new ExecSpec(
-                argv,
-                env,
-                newCwd,
-                user,
-                timeout,
-                grace,
-                stdin,
-                linger,
-                capture,
-                outputLimit,
-                onOutputLimit,
-                overflow,
-                pty);
+        Draft draft = new Draft(this);
+        draft.cwd = newCwd;
+        return draft.spec();
     }
 
     /** The same with another user. */
     public ExecSpec withUser(User newUser) {
-        return new ExecSpec(
-                argv,
-                env,
-                cwd,
-                newUser,
-                timeout,
-                grace,
-                stdin,
-                linger,
-                capture,
-                outputLimit,
-                onOutputLimit,
-                overflow,
-                pty);
+        Draft draft = new Draft(this);
+        draft.user = newUser;
+        return draft.spec();
     }
 
     /** The same with another timeout. */
     public ExecSpec withTimeout(Duration newTimeout) {
-        return new ExecSpec(
-                argv,
-                env,
-                cwd,
-                user,
-                Optional.of(newTimeout),
-                grace,
-                stdin,
-                linger,
-                capture,
-                outputLimit,
-                onOutputLimit,
-                overflow,
-                pty);
+        Draft draft = new Draft(this);
+        draft.timeout = Optional.of(newTimeout);
+        return draft.spec();
     }
 
     /** The same with another grace time. */
     public ExecSpec withGrace(Duration newGrace) {
-        return new ExecSpec(
-                argv,
-                env,
-                cwd,
-                user,
-                timeout,
-                newGrace,
-                stdin,
-                linger,
-                capture,
-                outputLimit,
-                onOutputLimit,
-                overflow,
-                pty);
+        Draft draft = new Draft(this);
+        draft.grace = newGrace;
+        return draft.spec();
     }
 
     /** The same with another standard input. */
     public ExecSpec withStdin(boolean newStdin) {
-        return new ExecSpec(
-                argv,
-                env,
-                cwd,
-                user,
-                timeout,
-                grace,
-                newStdin,
-                linger,
-                capture,
-                outputLimit,
-                onOutputLimit,
-                overflow,
-                pty);
+        Draft draft = new Draft(this);
+        draft.stdin = newStdin;
+        return draft.spec();
     }
 
     /** The same with another answer to processes left behind. */
     public ExecSpec withLinger(boolean newLinger) {
-        return new ExecSpec(
-                argv,
-                env,
-                cwd,
-                user,
-                timeout,
-                grace,
-                stdin,
-                newLinger,
-                capture,
-                outputLimit,
-                onOutputLimit,
-                overflow,
-                pty);
+        Draft draft = new Draft(this);
+        draft.linger = newLinger;
+        return draft.spec();
     }
 
     /** The same with another choice of capturing. */
     public ExecSpec withCapture(boolean newCapture) {
-        return new ExecSpec(
-                argv,
-                env,
-                cwd,
-                user,
-                timeout,
-                grace,
-                stdin,
-                linger,
-                newCapture,
-                outputLimit,
-                onOutputLimit,
-                overflow,
-                pty);
+        Draft draft = new Draft(this);
+        draft.capture = newCapture;
+        return draft.spec();
     }
 
     /** The same with another output limit. */
     public ExecSpec withOutputLimit(ByteSize newOutputLimit) {
-        return new ExecSpec(
-                argv,
-                env,
-                cwd,
-                user,
-                timeout,
-                grace,
-                stdin,
-                linger,
-                capture,
-                Optional.of(newOutputLimit),
-                onOutputLimit,
-                overflow,
-                pty);
+        Draft draft = new Draft(this);
+        draft.outputLimit = Optional.of(newOutputLimit);
+        return draft.spec();
     }
 
     /** The same with another answer to too much output. */
     public ExecSpec withOnOutputLimit(OnOutputLimit newOnOutputLimit) {
-        return new ExecSpec(
-                argv,
-                env,
-                cwd,
-                user,
-                timeout,
-                grace,
-                stdin,
-                linger,
-                capture,
-                outputLimit,
-                Optional.of(newOnOutputLimit),
-                overflow,
-                pty);
+        Draft draft = new Draft(this);
+        draft.onOutputLimit = Optional.of(newOnOutputLimit);
+        return draft.spec();
     }
 
     /** The same with another answer to output that nobody takes. */
     public ExecSpec withOverflow(Overflow newOverflow) {
-        return new ExecSpec(
-                argv,
-                env,
-                cwd,
-                user,
-                timeout,
-                grace,
-                stdin,
-                linger,
-                capture,
-                outputLimit,
-                onOutputLimit,
-                newOverflow,
-                pty);
+        Draft draft = new Draft(this);
+        draft.overflow = newOverflow;
+        return draft.spec();
     }
 
     /** The same with a terminal of that size. */
     public ExecSpec withPty(PtySize newPty) {
-        return new ExecSpec(
-                argv,
-                env,
-                cwd,
-                user,
-                timeout,
-                grace,
-                stdin,
-                linger,
-                capture,
-                outputLimit,
-                onOutputLimit,
-                overflow,
-                Optional.of(newPty));
+        Draft draft = new Draft(this);
+        draft.pty = Optional.of(newPty);
+        return draft.spec();
+    }
+
+    /** The same with these secrets. */
+    public ExecSpec withSecrets(List<String> newSecrets) {
+        Draft draft = new Draft(this);
+        draft.secrets = newSecrets;
+        return draft.spec();
+    }
+
+    /** A copy of which one field is set. */
+    private static final class Draft {
+        private List<String> argv;
+        private Map<String, String> env;
+        private String cwd;
+        private User user;
+        private Optional<Duration> timeout;
+        private Duration grace;
+        private boolean stdin;
+        private boolean linger;
+        private boolean capture;
+        private Optional<ByteSize> outputLimit;
+        private Optional<OnOutputLimit> onOutputLimit;
+        private Overflow overflow;
+        private Optional<PtySize> pty;
+        private List<String> secrets;
+
+        Draft(ExecSpec spec) {
+            argv = spec.argv;
+            env = spec.env;
+            cwd = spec.cwd;
+            user = spec.user;
+            timeout = spec.timeout;
+            grace = spec.grace;
+            stdin = spec.stdin;
+            linger = spec.linger;
+            capture = spec.capture;
+            outputLimit = spec.outputLimit;
+            onOutputLimit = spec.onOutputLimit;
+            overflow = spec.overflow;
+            pty = spec.pty;
+            secrets = spec.secrets;
+        }
+
+        ExecSpec spec() {
+            return new ExecSpec(
+                    argv,
+                    env,
+                    cwd,
+                    user,
+                    timeout,
+                    grace,
+                    stdin,
+                    linger,
+                    capture,
+                    outputLimit,
+                    onOutputLimit,
+                    overflow,
+                    pty,
+                    secrets);
+        }
     }
 }

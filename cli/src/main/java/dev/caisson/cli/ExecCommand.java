@@ -66,6 +66,12 @@ class ExecCommand extends ServerCommand {
     @Option(names = "--linger", description = "what it leaves behind lives on")
     private boolean linger;
 
+    @Option(
+            names = "--secret",
+            paramLabel = "NAME",
+            description = "a secret of the server that requests get while it runs, repeatable")
+    private @Nullable List<String> secrets;
+
     @Parameters(index = "0", paramLabel = "ID", description = "id or name of a sandbox")
     private String id;
 
@@ -133,7 +139,8 @@ class ExecCommand extends ServerCommand {
                         .withCapture(false)
                         .withStdin(stdin)
                         .withLinger(linger)
-                        .withEnv(variables(env));
+                        .withEnv(variables(env))
+                        .withSecrets(secrets == null ? List.of() : secrets);
         spec = workdir == null ? spec : spec.withCwd(workdir);
         spec = timeout == null ? spec : spec.withTimeout(timeout);
         return user == null ? spec : spec.withUser(user(user));
@@ -162,6 +169,6 @@ class ExecCommand extends ServerCommand {
                 size == null ? null : new PtyJson(size.rows(), size.cols()),
                 null,
                 null,
-                List.of());
+                spec.secrets());
     }
 }

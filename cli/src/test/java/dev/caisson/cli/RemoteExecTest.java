@@ -53,13 +53,27 @@ class RemoteExecTest {
                                 .item(Remote.item(2, "stderr", ",\"base64\":\"/w==\""))
                                 .item(Remote.exit("\"exitCode\":7,\"reason\":\"exited\"")));
 
-        int status = shell.run("exec", "--env", "A=b", Remote.SB, "ls", "--json", "--", "x");
+        int status =
+                shell.run(
+                        "exec",
+                        "--env",
+                        "A=b",
+                        "--secret",
+                        "KEY",
+                        Remote.SB,
+                        "ls",
+                        "--json",
+                        "--",
+                        "x");
 
         assertThat(status).isEqualTo(7);
         assertThat(shell.out()).isEqualTo("out\u001b[1m");
         assertThat(shell.err()).isEqualTo("\uFFFD");
         assertThat(server.requests("POST" + Remote.ONE + "/execs").getFirst().text())
-                .contains("\"argv\":[\"ls\",\"--json\",\"--\",\"x\"]", "\"env\":{\"A\":\"b\"}");
+                .contains(
+                        "\"argv\":[\"ls\",\"--json\",\"--\",\"x\"]",
+                        "\"env\":{\"A\":\"b\"}",
+                        "\"secrets\":[\"KEY\"]");
     }
 
     @Test

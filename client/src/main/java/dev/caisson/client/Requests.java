@@ -117,6 +117,6 @@ final class Requests {
                 pty.orElse(null),
                 spec.outputLimit().map(size -> size.bytes()).orElse(null),
                 spec.onOutputLimit().map(OnOutputLimit::value).orElse(null),
-                List.of());
+                spec.secrets());
     }
 }

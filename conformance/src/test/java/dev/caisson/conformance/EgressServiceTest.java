@@ -315,6 +315,26 @@ class EgressServiceTest {
     }
 
     @Test
+    void aSecretOfACommandIsGoneWithIt() {
+        String open = api.sandbox(Map.of());
+        String line = SEND + "https://key.test:$TLS/echo-exec-%d";
+        api.post(
+                        "/v1/sandboxes/" + open + "/execs",
+                        Map.of(
+                                "command",
+                                out.filled(String.format(line, 1)) + "; echo $KEY > /work/kept",
+                                "secrets",
+                                List.of("KEY")))
+                .ok(200);
+        assertThat(arrived("echo-exec-1")).isEqualTo("Bearer " + VALUE);
+
+        inside(api, open, "KEY=$(cat /work/kept); " + String.format(line, 2));
+        assertThat(out.web.seen("echo-exec-2").toString()).doesNotContain(VALUE);
+        inside(api, open, "curl -sS -m 10 https://key.test:$TLS/exec-control");
+        assertThat(out.web.seen("exec-control")).as("control").hasSize(1);
+    }
+
+    @Test
     @DisplayName("S13 what keeps secrets and rules cannot be spoken to from inside")
     void whatKeepsSecretsCannotBeSpokenTo() {
         String said =

@@ -22,7 +22,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** A sandbox that ends with its client: a {@link HostedSandbox} with a state and events. */
@@ -37,7 +36,7 @@ final class LiveSandbox implements Sandbox {
     private final String session;
     private final LocalSecrets secrets;
     private final HostedSandbox hosted;
-    private final Consumer<LiveSandbox> onGone;
+    private final EngineCaisson owner;
     private final AtomicReference<SandboxState> state =
             new AtomicReference<>(SandboxState.CREATING);
     private final CompletableFuture<EndReason> end = new CompletableFuture<>();
@@ -49,15 +48,15 @@ final class LiveSandbox implements Sandbox {
      * Creates one, ready for commands.
      *
      * @param run whose sandbox it is; empty when it is nobody's
-     * @param onGone told when it has ended
+     * @param owner told when it has ended, and of what its way out tells
      */
     static LiveSandbox create(
             Engine engine,
             SandboxSpec spec,
             EventBus events,
             Optional<String> run,
-            Consumer<LiveSandbox> onGone) {
-        LiveSandbox sandbox = new LiveSandbox(engine, spec, events, run, onGone);
+            EngineCaisson owner) {
+        LiveSandbox sandbox = new LiveSandbox(engine, spec, events, run, owner);
         try {
             sandbox.awaitReady();
             return sandbox;
@@ -72,16 +71,19 @@ final class LiveSandbox implements Sandbox {
             SandboxSpec spec,
             EventBus events,
             Optional<String> run,
-            Consumer<LiveSandbox> onGone) {
+            EngineCaisson owner) {
         this.engine = engine;
         this.spec = spec;
         this.events = events;
-        this.onGone = onGone;
+        this.owner = owner;
         this.session = Ids.next(Ids.Kind.SESSION);
         this.id = engine.reserve(GROUP);
         EventBus.Subject about = EventBus.Subject.sandbox(id, session);
         this.subject = run.map(about::withRun).orElse(about);
         this.secrets = new LocalSecrets(spec.secrets());
+        if (spec.egress().isPresent()) {
+            owner.egress().about(id, reporter());
+        }
         reporter().emit(EventType.SANDBOX_CREATED, "", this::createdData);
         this.hosted = hosted(requested());
         hosted.redaction().set(secrets.redactor());
@@ -249,6 +251,7 @@ final class LiveSandbox implements Sandbox {
 
     private Exec begin(ExecSpec command, Delivery delivery, @Nullable PipeDelivery pipes) {
         hosted.checkUser(command);
+        checkNoSecrets(command);
         checkNotPaused();
         String exec = Ids.next(Ids.Kind.EXEC);
         Reporter reporter = redaction().over(events.about(subject.withExec(exec)));
@@ -262,6 +265,16 @@ final class LiveSandbox implements Sandbox {
                                 "uid", (long) command.user().uid(),
                                 "user", command.user().label()));
         return new LiveExec(hosted.begin(exec, command, delivery, new ExecEvents(reporter)), pipes);
+    }
+
+    private static void checkNoSecrets(ExecSpec command) {
+        if (!command.secrets().isEmpty()) {
+            throw CaissonException.of(
+                            ErrorCode.UNSUPPORTED,
+                            "There is no server here that keeps secrets for a command.")
+                    .withRemedy("Give them to the sandbox: SandboxSpec.withSecrets.")
+                    .withDetail("field", "secrets");
+        }
     }
 
     private void checkNotPaused() {
@@ -362,7 +375,7 @@ final class LiveSandbox implements Sandbox {
                                 return data;
                             });
             Thread.ofVirtual().name("caisson-secrets").start(() -> secrets.close(engine));
-            onGone.accept(LiveSandbox.this);
+            owner.gone(LiveSandbox.this);
             end.complete(reason);
         }
 

