@@ -3,6 +3,7 @@ module dev.caisson.embedded {
     requires transitive dev.caisson.api;
     requires dev.caisson.core;
     requires dev.caisson.engine.namespaces;
+    requires dev.caisson.policy;
     requires static transitive org.jspecify;
 
     exports dev.caisson.embedded;

@@ -46,11 +46,6 @@ final class EgressOptions {
         return List.copyOf(secrets);
     }
 
-    /** Whether packages were written. */
-    boolean hasPackages() {
-        return !packages.isEmpty();
-    }
-
     /** Whether hosts or packages were written. */
     boolean narrows() {
         return !allow.isEmpty() || !packages.isEmpty();

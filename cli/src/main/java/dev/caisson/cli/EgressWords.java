@@ -3,8 +3,6 @@ package dev.caisson.cli;
 import dev.caisson.api.CaissonException;
 import dev.caisson.policy.Cidr;
 import dev.caisson.policy.EgressPolicy;
-import dev.caisson.policy.HostRegistries;
-import dev.caisson.policy.RegistryFill;
 import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.EgressRule;
 import dev.caisson.v1.Json;
@@ -121,13 +119,6 @@ final class EgressWords {
             // Told below.
         }
         throw wrong("--allow", "'" + word + "' does not end with a port of 1 to 65535.");
-    }
-
-    /** A document with the addresses of registries that this host's tools report. */
-    static String withRegistries(String document) {
-        EgressJson json = Json.read(document, EgressJson.class);
-        return Json.write(
-                RegistryFill.fill(List.of(json), new HostRegistries(Map.of())).getFirst());
     }
 
     /** {@code pypi:a,b} several times; an ecosystem alone: any package. */

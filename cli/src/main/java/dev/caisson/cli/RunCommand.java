@@ -229,24 +229,12 @@ final class RunCommand implements Callable<Integer> {
         try (Caisson caisson = main.opener().get()) {
             Interruption interruption = Interruption.closing(caisson);
             try {
-                return caisson.run(withRegistries(run), watcher);
+                return caisson.run(run, watcher);
             } finally {
                 watcher.finish();
                 interruption.over();
             }
         }
-    }
-
-    // A server fills in its own.
-    private RunSpec withRegistries(RunSpec run) {
-        SandboxSpec sandbox = run.sandbox();
-        return alone() && egress.hasPackages()
-                ? run.withSandbox(
-                        sandbox.egress()
-                                .map(EgressWords::withRegistries)
-                                .map(sandbox::withEgress)
-                                .orElse(sandbox))
-                : run;
     }
 
     private boolean alone() {

@@ -45,7 +45,8 @@ public final class EgressGateway implements SecretSink, AutoCloseable {
     /**
      * Connects to the gateway behind a socket.
      *
-     * @param eventsAfter number of the last event that was taken
+     * @param eventsAfter number of the last event that was taken, or {@link
+     *     EgressListener#ONLY_NEW}
      * @throws CaissonException {@link ErrorCode#LAUNCHER_UNAVAILABLE} when it does not answer
      */
     public static EgressGateway connect(Path socket, EgressListener listener, long eventsAfter) {

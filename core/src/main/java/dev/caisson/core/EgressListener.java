@@ -10,6 +10,9 @@ public interface EgressListener {
     /** Does nothing. */
     EgressListener NONE = event -> {};
 
+    /** Instead of the number of an event: none of those that happened before. */
+    long ONLY_NEW = -1;
+
     /**
      * Something happened. It is told again after a reconnection until {@link EgressGateway#taken}.
      */

@@ -124,7 +124,8 @@ public interface Engine extends AutoCloseable {
      * What carries the way out of its sandboxes; connected, and started when it was not.
      *
      * @param listener told what it says from now on; one at a time
-     * @param eventsAfter number of the last event that was taken
+     * @param eventsAfter number of the last event that was taken, or {@link
+     *     EgressListener#ONLY_NEW}
      * @throws CaissonException {@link ErrorCode#UNSUPPORTED} when it has none
      */
     default EgressGateway gateway(EgressListener listener, long eventsAfter) {

@@ -28,6 +28,8 @@ public final class EngineCaisson implements Caisson {
     private final List<Engine> engines;
     private final List<HostInfo.TierInfo> missing;
     private final EventBus events;
+    private final EgressDocuments documents;
+    private final EgressEvents egress;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Map<String, LiveSandbox> live = new LinkedHashMap<>(); // guarded by lock
@@ -42,9 +44,26 @@ public final class EngineCaisson implements Caisson {
      * @param missing tiers that no engine gives, with what is missing
      */
     public EngineCaisson(List<Engine> engines, List<HostInfo.TierInfo> missing, EventSink events) {
+        this(engines, missing, events, EgressDocuments.PLAIN);
+    }
+
+    /**
+     * The API over engines, which it closes.
+     *
+     * @param engines strongest tier first
+     * @param missing tiers that no engine gives, with what is missing
+     * @param documents reads documents and events of the way out
+     */
+    public EngineCaisson(
+            List<Engine> engines,
+            List<HostInfo.TierInfo> missing,
+            EventSink events,
+            EgressDocuments documents) {
         this.engines = List.copyOf(engines);
         this.missing = List.copyOf(missing);
         this.events = new EventBus(events);
+        this.documents = documents;
+        this.egress = new EgressEvents(documents);
     }
 
     @Override
@@ -69,7 +88,12 @@ public final class EngineCaisson implements Caisson {
         claimName(spec);
         boolean made = false;
         try {
-            LiveSandbox sandbox = LiveSandbox.create(engine, spec, events, run, this::gone);
+            SandboxSpec whole =
+                    spec.egress().map(documents::complete).map(spec::withEgress).orElse(spec);
+            if (whole.egress().isPresent() && events.active()) {
+                engine.gateway(egress, EgressListener.ONLY_NEW);
+            }
+            LiveSandbox sandbox = LiveSandbox.create(engine, whole, events, run, this);
             made = add(sandbox);
             return sandbox;
         } finally {
@@ -122,7 +146,13 @@ public final class EngineCaisson implements Caisson {
         throw closedAlready();
     }
 
-    private void gone(LiveSandbox sandbox) {
+    /** What is told of the ways out of its sandboxes. */
+    EgressEvents egress() {
+        return egress;
+    }
+
+    /** That sandbox has ended. */
+    void gone(LiveSandbox sandbox) {
         lock.lock();
         try {
             if (live.remove(sandbox.id()) != null) {

@@ -52,7 +52,7 @@ final class LocalSecrets {
         if (secrets.isEmpty()) {
             return;
         }
-        EgressGateway gateway = engine.gateway(EgressListener.NONE, 0);
+        EgressGateway gateway = engine.gateway(EgressListener.NONE, EgressListener.ONLY_NEW);
         for (int i = 0; i < secrets.size(); i++) {
             SandboxSecret secret = secrets.get(i);
             byte[] value = secret.value();
@@ -93,7 +93,7 @@ final class LocalSecrets {
             return;
         }
         try {
-            EgressGateway gateway = engine.gateway(EgressListener.NONE, 0);
+            EgressGateway gateway = engine.gateway(EgressListener.NONE, EgressListener.ONLY_NEW);
             uses.forEach(use -> gateway.dropSecret(use.secret()));
         } catch (CaissonException e) {
             if (e.code() != ErrorCode.LAUNCHER_UNAVAILABLE) {

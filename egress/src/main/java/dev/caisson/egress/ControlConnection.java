@@ -156,6 +156,9 @@ final class ControlConnection implements Closeable {
 
     /** A client that knows more events than there were speaks of those of a folder that is gone. */
     private static long first(Outbox outbox, long after) {
+        if (after == -1) {
+            return outbox.next(); // of one that wants only what happens from now on
+        }
         return after >= outbox.next() || after < 0 ? outbox.first() : after + 1;
     }
 

@@ -49,6 +49,7 @@ public final class EmbeddedCaisson {
     }
 
     static Caisson of(Engine container, EventSink events) {
-        return new EngineCaisson(List.of(container), List.of(NO_GVISOR, NO_MICROVM), events);
+        return new EngineCaisson(
+                List.of(container), List.of(NO_GVISOR, NO_MICROVM), events, new Documents());
     }
 }

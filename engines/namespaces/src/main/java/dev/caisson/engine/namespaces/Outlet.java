@@ -49,7 +49,7 @@ final class Outlet implements AutoCloseable {
 
     /** The same for who does not listen. */
     EgressGateway open() {
-        return open(EgressListener.NONE, 0);
+        return open(EgressListener.NONE, EgressListener.ONLY_NEW);
     }
 
     @Override
