@@ -52,7 +52,7 @@ final class WayOut implements Measure {
         return SandboxSpec.defaults()
                 .withEgress(
                         ("{\"allow\":[{\"cidr\":\"%s/32\",\"ports\":[%d],\"schemes\":[\"tcp\"]}],"
-                                        + "\"limits\":{\"connectionsPerSecond\":1000000,"
+                                        + "\"limits\":{\"connectionsPerSecond\":100000,"
                                         + "\"connections\":1000}}")
                                 .formatted(address, port));
     }

@@ -288,7 +288,7 @@ final class AgentStream implements Duplex {
     @Override
     public void write(ByteBuffer bytes) throws IOException {
         while (bytes.hasRemaining()) {
-            int size = reserve(Math.min(bytes.remaining(), BufferPool.SIZE));
+            int size = reserve(Math.min(bytes.remaining(), BufferPool.WIDE * BufferPool.SIZE));
             traffic.in(size);
             ByteBuffer part = bytes.slice(bytes.position(), size);
             writer.data(id, part);

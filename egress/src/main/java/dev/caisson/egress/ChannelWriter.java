@@ -21,30 +21,43 @@ final class ChannelWriter {
     // A fair lock: a stream that writes much waits behind each that writes little.
     private final ReentrantLock lock = new ReentrantLock(true);
     // Guarded by lock.
-    private final ByteBuffer header = ByteBuffer.allocateDirect(HEADER);
+    private final ByteBuffer headers = ByteBuffer.allocateDirect(HEADER * BufferPool.WIDE);
 
     ChannelWriter(GatheringByteChannel to) {
         this.to = to;
     }
 
-    /** Writes a frame of data, at most {@link BufferPool#SIZE} bytes. */
+    /** Writes data, as one frame for each {@link BufferPool#SIZE} of at most a wide buffer. */
     void data(int stream, ByteBuffer bytes) throws IOException {
-        int size = bytes.remaining();
+        int frames = Math.ceilDiv(bytes.remaining(), BufferPool.SIZE);
+        ByteBuffer[] all = new ByteBuffer[2 * frames];
         lock.lock();
         try {
-            header.clear().position(4);
-            header.put((byte) TAG_STREAM);
-            varint(stream);
-            header.put((byte) TAG_DATA);
-            varint(size);
-            header.putInt(0, header.position() - 4 + size).flip();
-            ByteBuffer[] all = {header, bytes};
-            while (bytes.hasRemaining() || header.hasRemaining()) {
+            headers.clear();
+            for (int i = 0; i < frames; i++) {
+                int size = Math.min(bytes.remaining(), BufferPool.SIZE);
+                all[2 * i] = header(stream, size);
+                all[2 * i + 1] = bytes.slice(bytes.position(), size);
+                bytes.position(bytes.position() + size);
+            }
+            while (all[all.length - 1].hasRemaining()) {
                 to.write(all);
             }
         } finally {
             lock.unlock();
         }
+    }
+
+    private ByteBuffer header(int stream, int size) {
+        int start = headers.position();
+        headers.position(start + 4);
+        headers.put((byte) TAG_STREAM);
+        varint(stream);
+        headers.put((byte) TAG_DATA);
+        varint(size);
+        int length = headers.position() - start;
+        headers.putInt(start, length - 4 + size);
+        return headers.slice(start, length);
     }
 
     /** Writes any other frame. */
@@ -77,9 +90,9 @@ final class ChannelWriter {
     private void varint(int value) {
         int rest = value;
         while ((rest & ~0x7F) != 0) {
-            header.put((byte) ((rest & 0x7F) | 0x80));
+            headers.put((byte) ((rest & 0x7F) | 0x80));
             rest >>>= 7;
         }
-        header.put((byte) rest);
+        headers.put((byte) rest);
     }
 }

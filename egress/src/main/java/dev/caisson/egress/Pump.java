@@ -86,7 +86,7 @@ final class Pump {
                 }
                 inside.write(buffer.flip());
                 if (large == null && read == SMALL) {
-                    large = buffers.take();
+                    large = buffers.takeWide();
                 } else if (large != null && read < SMALL) {
                     buffers.give(large);
                     large = null;
