@@ -43,8 +43,11 @@ class EgressHttpTest {
                 try:
                     s = socket.create_connection((host, port), 8)
                     s.settimeout(4)
-                    s.sendall(text.encode('latin-1').decode('unicode_escape').encode('latin-1'))
+                    sent = text.encode('latin-1').decode('unicode_escape').encode('latin-1')
+                    s.sendall(sent)
                     print(s.recv(999).split(b'\\r\\n')[0] or 'closed')
+                    while b'Connection: close' in sent and s.recv(999):
+                        pass
                 except OSError as e:
                     print('refused', e)
             """;

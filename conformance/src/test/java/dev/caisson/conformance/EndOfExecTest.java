@@ -52,7 +52,8 @@ class EndOfExecTest {
             "L01 a program that ignores SIGTERM is killed when its grace is over; one that does not"
                     + " ends before")
     void ignoredSigtermIsKilled() {
-        Duration timeout = Duration.ofSeconds(1);
+        Duration timeout =
+                Duration.ofSeconds(3); // from the request on: on a busy host it starts late
         try (Sandbox sandbox = Lab.sandbox()) {
             ExecSpec stubborn =
                     ExecSpec.shell("trap '' TERM INT HUP; while :; do sleep 0.1; done")
@@ -61,7 +62,7 @@ class EndOfExecTest {
             Instant before = Instant.now();
             ExecResult killed = sandbox.exec(stubborn);
 
-            assertThat(since(before)).isBetween(Duration.ofMillis(1900), Duration.ofSeconds(4));
+            assertThat(since(before)).isBetween(Duration.ofMillis(3900), Duration.ofSeconds(6));
             assertThat(killed.reason()).isEqualTo(ExecReason.TIMEOUT);
             assertThat(killed.signal()).hasValue(9);
 
@@ -72,7 +73,7 @@ class EndOfExecTest {
             before = Instant.now();
             ExecResult ended = sandbox.exec(polite);
 
-            assertThat(since(before)).isLessThan(Duration.ofSeconds(8));
+            assertThat(since(before)).isLessThan(Duration.ofSeconds(10));
             assertThat(ended.reason()).isEqualTo(ExecReason.TIMEOUT);
             assertThat(ended.exitCode()).hasValue(3);
             assertThat(ended.stdout().text()).isEqualTo("bye\n");

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.caisson.api.Caisson;
 import dev.caisson.api.Denied;
+import dev.caisson.api.EventSink;
 import dev.caisson.api.ExecResult;
 import dev.caisson.api.ExecSpec;
 import dev.caisson.api.Sandbox;
@@ -14,7 +15,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -116,6 +119,26 @@ final class WayOut implements AutoCloseable {
                 caisson = EmbeddedCaisson.open();
             }
             return caisson;
+        }
+    }
+
+    /** A Caisson whose gateway asks and trusts what this host does; the test closes it. */
+    static Caisson toTheWorld(EventSink events) {
+        needs();
+        synchronized (WayOut.class) { // the settings are those of this JVM
+            Map<String, String> before = new HashMap<>();
+            for (String name : List.of("caisson.gateway.args", "caisson.gateway.files")) {
+                String value = System.clearProperty(name);
+                if (value != null) {
+                    before.put(name, value);
+                }
+            }
+            System.setProperty("caisson.gateway.jars", jars().toString());
+            try {
+                return EmbeddedCaisson.open(events);
+            } finally {
+                before.forEach(System::setProperty);
+            }
         }
     }
 
