@@ -187,6 +187,15 @@ class EgressPackagesTest {
                             .hasSizeGreaterThan(40)
                             .contains("express", "accepts"));
 
+            // With a minimum age, and a lock file that this sandbox did not make.
+            byte[] locked = sandbox.files().read("/work/package-lock.json");
+            try (Sandbox aged = sandbox("npm", "{\"minAgeMillis\": 86400000}")) {
+                aged.files().write("/work/package.json", manifest);
+                aged.files().write("/work/package-lock.json", locked);
+                ExecResult ci = sh(aged, npm + "ci");
+                assertThat(ci.succeeded()).as(WayOut.said(ci)).isTrue();
+            }
+
             ExecResult denied = sh(sandbox, npm + "install left-pad");
             assertThat(denied.succeeded()).isFalse();
             assertThat(WayOut.denied(denied)).contains("npm:left-pad");

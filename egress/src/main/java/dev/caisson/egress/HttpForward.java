@@ -111,7 +111,7 @@ final class HttpForward {
     }
 
     private void forward(Exchange exchange) throws IOException {
-        Optional<RequestGate.Gated> gated = judge(exchange.request());
+        Optional<RequestGate.Gated> gated = judge(exchange);
         Optional<AnswerFilter> filter = gated.flatMap(RequestGate.Gated::filter);
         OutgoingRequest request = new OutgoingRequest(exchange, scheme);
         Broker.Use use = credential(exchange, request);
@@ -144,11 +144,17 @@ final class HttpForward {
 
     // ---- before ------------------------------------------------------------------------------
 
-    private Optional<RequestGate.Gated> judge(RequestHead request) throws IOException {
+    private Optional<RequestGate.Gated> judge(Exchange exchange) throws IOException {
+        RequestHead request = exchange.request();
         HttpRequestLine line =
                 new HttpRequestLine(scheme, request.method(), request.path(), request.headers());
         for (RequestGate gate : gates) {
             Optional<RequestGate.Gated> gated = gate.judge(session, to, line, request.target());
+            Optional<String> first = gated.flatMap(RequestGate.Gated::first);
+            if (first.isPresent() && !(exchange instanceof OwnExchange)) {
+                forward(new OwnExchange(request, first.get()));
+                gated = gate.judge(session, to, line, request.target());
+            }
             if (gated.isPresent()) {
                 pass(gated.get().kind(), gated.get().subject(), request, gated.get().verdict());
                 change(request.headers(), gated.get().headers());

@@ -153,7 +153,8 @@ final class PackageGate implements RequestGate {
                 allow(registry.ecosystem()),
                 Optional.of(new IndexAnswer(index, json)),
                 registry.ecosystem() + ":" + name,
-                request.changes);
+                request.changes,
+                Optional.empty());
     }
 
     private static boolean acceptsJson(HttpRequestLine line) {
@@ -181,14 +182,30 @@ final class PackageGate implements RequestGate {
                         : rules.version(
                                 file.name(), file.version(), file.published(), clock.instant());
         if (no.isPresent()) {
-            return no(file.subject(), no.get());
+            Gated denied = no(file.subject(), no.get());
+            boolean unknown = ecosystem.equals("npm") && file.published().isEmpty();
+            return unknown && rules.needsTime() ? afterItsIndex(denied, file) : denied;
         }
         return new Gated(
                 KIND,
                 allow(ecosystem),
                 Optional.of(new PackageFile(request.session, request.at, file, rules, clock)),
                 file.subject(),
-                request.changes);
+                request.changes,
+                Optional.empty());
+    }
+
+    // With a lock file npm asks for tarballs alone, and only the index knows how old they are.
+    private static Gated afterItsIndex(Gated denied, LearnedFile file) {
+        String path = file.registry().path();
+        String index = (path.equals("/") ? "/" : path + "/") + file.name().replace("/", "%2f");
+        return new Gated(
+                KIND,
+                denied.verdict(),
+                Optional.empty(),
+                denied.subject(),
+                Map.of(),
+                Optional.of(index));
     }
 
     private static Gated publish(HttpRequestLine line) {
@@ -217,11 +234,11 @@ final class PackageGate implements RequestGate {
     }
 
     private static Gated no(String subject, Verdict verdict) {
-        return new Gated(KIND, verdict, Optional.empty(), subject, Map.of());
+        return new Gated(KIND, verdict, Optional.empty(), subject, Map.of(), Optional.empty());
     }
 
     private static Gated yes(String ecosystem, Request request, Optional<AnswerFilter> filter) {
-        return new Gated(KIND, allow(ecosystem), filter, "", request.changes);
+        return new Gated(KIND, allow(ecosystem), filter, "", request.changes, Optional.empty());
     }
 
     private static Verdict allow(String ecosystem) {

@@ -30,16 +30,19 @@ interface RequestGate {
      * @param subject what a denial is about, for people; empty: the request itself
      * @param headers set in the request that is forwarded, by lower-case name; an empty list takes
      *     a field away
+     * @param first path and query of what the gateway itself asks the same server for, as this
+     *     request would, before it is judged again: then more is known
      */
     record Gated(
             String kind,
             Verdict verdict,
             Optional<AnswerFilter> filter,
             String subject,
-            Map<String, List<String>> headers) {
+            Map<String, List<String>> headers,
+            Optional<String> first) {
         /** Leaves the request as it is. */
         Gated(String kind, Verdict verdict, Optional<AnswerFilter> filter) {
-            this(kind, verdict, filter, "", Map.of());
+            this(kind, verdict, filter, "", Map.of(), Optional.empty());
         }
     }
 }

@@ -78,6 +78,32 @@ class OtherGatesTest {
     }
 
     @Test
+    void npmsFilesOfALockFileAreJudgedByAnIndexThatNobodyAskedFor() throws Exception {
+        registry.page(
+                FakeRegistry.HOST + "/npm/@my%2fdemo",
+                "application/json",
+                """
+                {"name":"@my/demo","dist-tags":{"latest":"2.0.0"},"versions":{
+                 "1.0.0":{"dist":{"tarball":"https://registry.example.org/npm/@my/demo/-/demo-1.0.0.tgz"}},
+                 "2.0.0":{"dist":{"tarball":"https://registry.example.org/npm/@my/demo/-/demo-2.0.0.tgz"}}},
+                 "time":{"1.0.0":"2020-01-01T00:00:00.000Z","2.0.0":"2026-05-31T00:00:00.000Z"}}
+                """);
+        for (String version : List.of("1.0.0", "2.0.0")) {
+            registry.page(FakeRegistry.HOST + "/npm/@my/demo/-/demo-" + version + ".tgz", BYTES);
+        }
+        registry.page(FakeRegistry.HOST + "/npm/other/-/other-1.0.0.tgz", BYTES);
+        registry.rules("npm", FakeRegistry.rule("/npm", List.of(), List.of(), WEEK, Map.of()));
+
+        assertThat(get("/npm/@my/demo/-/demo-1.0.0.tgz")).endsWith("the file");
+        assertThat(registry.session.events).hasSize(1);
+        assertThat(registry.server.heads).hasSize(2).first().asString().contains("@my%2fdemo");
+        assertThat(get("/npm/@my/demo/-/demo-2.0.0.tgz")).contains("package age");
+        // Its index is not there.
+        assertThat(get("/npm/other/-/other-1.0.0.tgz")).contains("package age");
+        assertThat(registry.session.events).hasSize(1);
+    }
+
+    @Test
     void npmsHashesAreCompared() throws Exception {
         npm("demo", "/npm/demo");
         registry.rules("npm", FakeRegistry.rule("/npm", List.of(), List.of()));
