@@ -41,6 +41,8 @@ pub struct Egress {
     last: u32,
     /// Streams with something to do.
     active: BTreeSet<u32>,
+    /// Bytes of all connections so far, both ways.
+    pub moved: u64,
     /// Variables for commands that do not set them.
     pub env: Vec<String>,
 }
@@ -89,6 +91,7 @@ impl Agent {
             streams: BTreeMap::new(),
             last: 0,
             active: BTreeSet::new(),
+            moved: 0,
             env: Vec::new(),
         });
         self.egress_channel(channel)
@@ -245,7 +248,7 @@ impl Egress {
     fn read_frames(&mut self, input: &[u8], at: &mut usize) -> Result<(), Broken> {
         while let Some(frame) = next_frame(input, at)? {
             match frame {
-                Incoming::Data(stream, data) => self.on(stream, |s| s.take(data))?,
+                Incoming::Data(stream, data) => self.take(stream, data)?,
                 Incoming::Other(frame) => self.on_frame(frame)?,
             }
         }
@@ -262,7 +265,7 @@ impl Egress {
             (0, Gateway::Answer(answer)) => self.dns.answer(answer.id, &answer.message),
             (0, Gateway::Trust(trust)) => self.env = egress_trust::take(trust).map_err(|_| Broken)?,
             (1.., Gateway::Opened(_)) => {}
-            (stream @ 1.., Gateway::Data(data)) => self.on(stream, |s| s.take(&data))?,
+            (stream @ 1.., Gateway::Data(data)) => self.take(stream, &data)?,
             (stream @ 1.., Gateway::Close(_)) => self.on(stream, Stream::end)?,
             (stream @ 1.., Gateway::Credit(credit)) => self.on(stream, |s| {
                 s.grant(credit.bytes);
@@ -277,6 +280,11 @@ impl Egress {
             _ => return Err(Broken),
         }
         Ok(())
+    }
+
+    fn take(&mut self, stream: u32, data: &[u8]) -> Result<(), Broken> {
+        self.moved += data.len() as u64;
+        self.on(stream, |s| s.take(data))
     }
 
     /// Something for a stream; one that is over already is no error, for the two sides may end it at once.
@@ -314,7 +322,7 @@ impl Egress {
             let (Some(stream), Some(channel)) = (self.streams.get_mut(&number), &mut self.channel) else { continue };
             let moved = stream.write().and_then(|()| {
                 stream.tell_credit(number, channel, room);
-                stream.read(number, channel, spare)
+                stream.read(number, channel, spare, &mut self.moved)
             });
             match moved {
                 Ok(true) => {}

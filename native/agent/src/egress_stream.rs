@@ -157,8 +157,14 @@ impl Stream {
         channel.send(number, Body::Credit(Credit { bytes }));
     }
 
-    /// Hands the gateway what the program said. True when there is more at once.
-    pub fn read(&mut self, number: u32, channel: &mut Channel, spare: &mut Vec<Vec<u8>>) -> Result<bool, Over> {
+    /// Hands the gateway what the program said, and counts it. True when there is more at once.
+    pub fn read(
+        &mut self,
+        number: u32,
+        channel: &mut Channel,
+        spare: &mut Vec<Vec<u8>>,
+        moved: &mut u64,
+    ) -> Result<bool, Over> {
         for _ in 0..CHUNKS {
             if !self.readable || self.read_done || self.credit == 0 || !channel.has_room() {
                 break;
@@ -173,6 +179,7 @@ impl Stream {
                 }
                 Ok(bytes) => {
                     self.credit -= bytes as u64;
+                    *moved += bytes as u64;
                     channel.output.push(Frame::egress_data(number, buffer, HEADROOM));
                 }
                 Err(Errno::AGAIN) => {

@@ -122,6 +122,8 @@ pub struct Observed {
     pub at_start: Counters,
     /// v1 kills of the sandbox's group at the start.
     pub oom_kills_at_start: u64,
+    /// What had gone through the way out.
+    pub egress_at_start: u64,
     /// The sandbox's peak is this exec's own.
     pub owns_peak: bool,
     /// Highest sample of memory use.

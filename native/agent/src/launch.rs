@@ -91,7 +91,7 @@ impl Agent {
     }
 
     fn launch(&mut self, key: u64) -> Result<(), LaunchError> {
-        let crowded = self.has_company(key);
+        let (crowded, egress) = (self.has_company(key), self.egress_bytes());
         let Some(exec) = self.execs.get_mut(&key) else { return Ok(()) };
         let Some(launch) = exec.launch.as_mut() else { return Ok(()) };
         if exec.group.is_none() {
@@ -102,6 +102,7 @@ impl Agent {
             );
             exec.group = Some(made.map_err(|errno| refused(errno, "make a group for the exec"))?);
             exec.observed.at_start = self.sandbox.meters.counters();
+            exec.observed.egress_at_start = egress;
             exec.observed.oom_kills_at_start = self.sandbox.meters.oom_kills().saturating_sub(self.spawner_kills);
         }
         let Some(group) = exec.group.as_mut() else { return Ok(()) };

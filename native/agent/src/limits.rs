@@ -120,6 +120,11 @@ impl Agent {
         self.usage(key, counters, disk)
     }
 
+    /// What went through the way out so far.
+    pub(crate) fn egress_bytes(&self) -> u64 {
+        self.egress.as_ref().map_or(0, |egress| egress.moved)
+    }
+
     fn usage(&self, key: u64, counters: Counters, disk: Disk) -> Usage {
         let Some(exec) = self.execs.get(&key).filter(|exec| exec.phase == Phase::Draining) else {
             return Usage::default();
@@ -136,6 +141,7 @@ impl Agent {
             peak_memory_bytes: exec.observed.peak_memory.max(own_peak).max(sandbox_peak),
             memory_byte_millis: exec.observed.memory_byte_millis,
             disk_bytes: disk.used_bytes,
+            egress_bytes: self.egress_bytes().saturating_sub(exec.observed.egress_at_start),
         }
     }
 }

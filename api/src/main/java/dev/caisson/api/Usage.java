@@ -11,7 +11,8 @@ import java.time.Duration;
  * @param peakMemory most memory at one time
  * @param memoryByteSeconds memory times time
  * @param disk bytes of the writable layer in use
- * @param egress bytes to the network
+ * @param egress bytes to and from the network; of an exec, what its whole sandbox moved while it
+ *     ran. Of a sandbox only a server knows them
  */
 public record Usage(
         Duration wall,

@@ -97,6 +97,7 @@ class EgressStreamsTest {
             String name = version.substring(2);
             ExecResult result = out.sh(sandbox, upload(version, name));
             assertThat(result.stdout().text()).as(WayOut.said(result)).contains("hello");
+            assertThat(result.usage().egress().bytes()).isBetween(64L << 20, 68L << 20);
             assertThat(out.web.seen("upload-" + name))
                     .singleElement()
                     .satisfies(seen -> assertThat(seen.bytes()).isEqualTo(64 << 20));
@@ -104,6 +105,11 @@ class EgressStreamsTest {
                 assertThat(result.stdout().text()).contains("100 Continue");
             }
         }
+    }
+
+    @Test
+    void whatGoesNowhereCountsNothing() {
+        assertThat(out.sh(sandbox, "true").usage().egress().bytes()).isZero();
     }
 
     private static String upload(String version, String name) {

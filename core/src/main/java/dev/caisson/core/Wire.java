@@ -85,7 +85,7 @@ final class Wire {
                 size(usage.getPeakMemoryBytes()),
                 positive(usage.getMemoryByteMillis()) / 1000,
                 size(usage.getDiskBytes()),
-                ByteSize.of(0));
+                size(usage.getEgressBytes()));
     }
 
     /** An unsigned number of the wire as one that is at most {@link Long#MAX_VALUE}. */

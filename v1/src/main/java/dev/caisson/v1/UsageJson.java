@@ -9,7 +9,7 @@ package dev.caisson.v1;
  * @param peakMemoryBytes most memory
  * @param memoryByteSeconds memory times time
  * @param diskBytes writable layer
- * @param egressBytes to the network
+ * @param egressBytes to and from the network; of an exec, what its whole sandbox moved meanwhile
  */
 public record UsageJson(
         long wallMillis,

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param cpuMillis CPU time
  * @param memoryByteSeconds memory times time
  * @param diskByteSeconds disk times time
- * @param egressBytes to the network
+ * @param egressBytes to and from the network
  * @param outputBytes written
  * @param sandboxMillis alive
  * @param execs started
