@@ -1,6 +1,8 @@
 package dev.caisson.egress;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A request that the gateway makes for itself, with the fields of one from inside: its answer is
@@ -42,9 +44,10 @@ final class OwnExchange implements Exchange {
             body.cancel(); // what it says is of no use
             return;
         }
-        while (body.next() != null) {
-            continue;
-        }
+        @Nullable ByteBuffer bytes;
+        do {
+            bytes = body.next();
+        } while (bytes != null);
     }
 
     @Override
