@@ -63,6 +63,10 @@ final class EgressWords {
                                 "^The policy's egress[^ ]* cannot be ('.*')", "$1 is not valid");
         String said = word.isEmpty() || message.contains("'" + word + "'") ? "" : word + ": ";
         CaissonException wrong = wrong(option, said + message);
+        if (field.endsWith(".host")) {
+            return wrong.withRemedy(
+                    "Write one host, *.example.org or ADDRESS:PORT; --allow may be repeated.");
+        }
         return Explain.remedy(e).isEmpty() ? wrong : wrong.withRemedy(e.remedy());
     }
 

@@ -30,6 +30,9 @@ class BadOptionTest {
                         + " colon, for example 10.0.0.5:5432.",
                 "run --allow 10.0.0.1/8:22 -- x|--allow: '10.0.0.1/8' is not a range of addresses."
                         + " Write its first address: 10.0.0.0/8",
+                "run --allow a.test,b.test -- x|--allow: The host name 'a.test,b.test' has a"
+                        + " character where names do not have it. Write one host, *.example.org or"
+                        + " ADDRESS:PORT; --allow may be repeated.",
                 "run --allow a*.test -- x|--allow: 'a*.test' has a star, which stands only before a"
                         + " suffix. Name the hosts, or write *.example.org for all below it.",
                 "run --packages pipy:six -- x|--packages: 'pipy' is not valid. Give pypi, npm,"
