@@ -93,6 +93,15 @@ final class SecretOptions {
                 .toList();
     }
 
+    /** The same where there can be no other ones; nothing from here is read. */
+    List<String> onlyStored() {
+        if (!words(hosts).isEmpty() || !words(specs).isEmpty()) {
+            throw wrong("--secret-for", "The server knows where the secrets go that it keeps.")
+                    .withRemedy("Leave --secret-for and --secret-spec out.");
+        }
+        return kept(secrets);
+    }
+
     /** Names of all of them. */
     List<String> names() {
         return words(secrets).stream().map(word -> name(word.split("=", 2)[0])).distinct().toList();

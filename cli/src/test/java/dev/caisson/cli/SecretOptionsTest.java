@@ -177,6 +177,17 @@ final class SecretOptionsTest {
     }
 
     @Test
+    void readsNothingWhereAServerKeepsThem() throws IOException {
+        Path mark = folder.resolve("mark");
+        assertThat(of("--secret", "a").onlyStored()).containsExactly("a");
+        assertThatThrownBy(() -> of("--secret", "K=command:touch " + mark).onlyStored())
+                .isInstanceOf(CaissonException.class);
+        assertThatThrownBy(() -> of("--secret", "K", "--secret-for", "K=a.test").onlyStored())
+                .isInstanceOf(CaissonException.class);
+        assertThat(mark).doesNotExist();
+    }
+
+    @Test
     void refusesWhatDoesNotBelongTogether() {
         refused("Nothing says", "--secret", "K=env:VAR");
         refused("There is no secret", "--secret-for", "K=a.example.com");
