@@ -267,7 +267,10 @@ public record SandboxSpec(
     public SandboxSpec withAllowedHosts(String... hosts) {
         for (String host : hosts) {
             if (!host.matches("(\\*\\.)?[A-Za-z0-9_.-]{1,253}")) {
-                throw CaissonException.invalid("egress", "'" + host + "' is not a host name.");
+                throw CaissonException.invalid("egress", "'" + host + "' is not a host name.")
+                        .withRemedy(
+                                "Write api.example.org or *.example.org, without scheme, port and"
+                                        + " path; withEgress takes a whole document.");
             }
         }
         return withEgress(

@@ -2,6 +2,7 @@ package dev.caisson.cli;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
+import java.util.Comparator;
 import java.util.List;
 import picocli.CommandLine.MissingParameterException;
 import picocli.CommandLine.Model.ArgSpec;
@@ -48,8 +49,9 @@ final class BadOption {
 
     private static String unknown(UnmatchedArgumentException e) {
         String given = e.getUnmatched().getFirst();
-        List<String> suggestions = e.getSuggestions();
         boolean option = given.startsWith("-");
+        List<String> near = option ? near(given, e.getCommandLine().getCommandSpec()) : List.of();
+        List<String> suggestions = near.isEmpty() ? e.getSuggestions() : near;
         String meant =
                 suggestions.isEmpty() || (!option && !close(given, suggestions.getFirst().strip()))
                         ? ""
@@ -57,8 +59,21 @@ final class BadOption {
         return "There is no " + (option ? "option " : "command ") + given + "." + meant;
     }
 
+    /** Options that it may be, mistyped: picocli prefers long ones with the same letters. */
+    private static List<String> near(String given, CommandSpec command) {
+        return command.optionsMap().keySet().stream()
+                .filter(name -> name.startsWith("--") && close(given, name))
+                .min(Comparator.comparingInt(name -> distance(given, name)))
+                .map(List::of)
+                .orElse(List.of());
+    }
+
     /** Whether one word may be the other, mistyped: picocli always suggests some command. */
     private static boolean close(String given, String word) {
+        return distance(given, word) <= 2;
+    }
+
+    private static int distance(String given, String word) {
         int[] row = new int[word.length() + 1];
         for (int j = 0; j <= word.length(); j++) {
             row[j] = j;
@@ -73,7 +88,7 @@ final class BadOption {
                 row[j] = best;
             }
         }
-        return row[word.length()] <= 2;
+        return row[word.length()];
     }
 
     private static String prefix(ParameterException e) {

@@ -124,6 +124,19 @@ final class Commands {
         };
     }
 
+    /**
+     * {@code help GROUP COMMAND} as {@code GROUP COMMAND --help}, the only way that the library
+     * knows; any other line as it is.
+     */
+    static List<String> helpOfGroup(List<String> given) {
+        return given.size() == 3
+                        && given.getFirst().equals("help")
+                        && !given.get(2).startsWith("-")
+                        && command(given.get(1)) instanceof Group
+                ? List.of(given.get(1), given.get(2), "--help")
+                : given;
+    }
+
     /** Adds the command of that name, or all of them when it is none of these. */
     static void add(CommandLine line, String name) {
         Object one = name.equals("completion") ? null : command(name);

@@ -1,6 +1,5 @@
 package dev.caisson.cli;
 
-import dev.caisson.api.CaissonException;
 import dev.caisson.client.ServiceClient;
 import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.Json;
@@ -124,12 +123,7 @@ final class CreateCommand extends ServerCommand {
 
     /** A secret alone does not close what the policy leaves open. */
     private List<String> stored() {
-        if (!secrets.local(main().env()).isEmpty()) {
-            throw CaissonException.invalid(
-                            "--secret", "A server takes secrets that it keeps, by their names.")
-                    .withRemedy("Create it first: caisson secrets create NAME.");
-        }
-        return secrets.stored();
+        return secrets.onlyStored();
     }
 
     private @Nullable EgressJson egress() {

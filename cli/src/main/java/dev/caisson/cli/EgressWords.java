@@ -11,10 +11,15 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** Makes a document of the words of a command line. */
 final class EgressWords {
     private static final List<String> SCHEMES = List.of("https", "http", "tls", "tcp");
+    private static final Pattern ADDRESS =
+            Pattern.compile("[0-9.]+/|\\[?[0-9A-Fa-f]*:[0-9A-Fa-f:.]*");
+    private static final Pattern RULE = Pattern.compile("egress\\.allow\\[([0-9]+)]");
 
     private EgressWords() {}
 
@@ -40,9 +45,29 @@ final class EgressWords {
         try {
             EgressPolicy.of(List.of(json));
         } catch (CaissonException e) {
-            throw wrong(option(e.details().getOrDefault("field", "")), e.message());
+            throw wrong(e, allow);
         }
         return json;
+    }
+
+    /** In the words of this command line: nobody wrote a field or counted rules. */
+    private static CaissonException wrong(CaissonException e, List<String> allow) {
+        String field = e.details().getOrDefault("field", "");
+        String option = option(field);
+        Matcher rule = RULE.matcher(field);
+        String word = rule.lookingAt() ? allow.get(Integer.parseInt(rule.group(1))) : "";
+        String message =
+                e.message()
+                        .replaceFirst("^The policy's egress[^ :]*: ", "")
+                        .replaceFirst(
+                                "^The policy's egress[^ ]* cannot be ('.*')", "$1 is not valid");
+        String said = word.isEmpty() || message.contains("'" + word + "'") ? "" : word + ": ";
+        CaissonException wrong = wrong(option, said + message);
+        if (field.endsWith(".host")) {
+            return wrong.withRemedy(
+                    "Write one host, *.example.org or ADDRESS:PORT; --allow may be repeated.");
+        }
+        return Explain.remedy(e).isEmpty() ? wrong : wrong.withRemedy(e.remedy());
     }
 
     private static String option(String field) {
@@ -59,6 +84,15 @@ final class EgressWords {
         if (slashes >= 0 && !SCHEMES.contains(scheme)) {
             throw wrong("--allow", "'" + word + "' begins with none of " + SCHEMES + ".");
         }
+        boolean path = place.indexOf('/') >= 0;
+        if (path && (slashes >= 0 || !ADDRESS.matcher(place).lookingAt())) {
+            throw wrong("--allow", "'" + word + "' has a path, and this names hosts only.")
+                    .withRemedy("Write " + word.substring(0, word.indexOf('/', slashes + 3)) + ".");
+        }
+        if (place.indexOf('*') >= 0 && !place.startsWith("*.")) {
+            throw wrong("--allow", "'" + word + "' has a star, which stands only before a suffix.")
+                    .withRemedy("Name the hosts, or write *.example.org for all below it.");
+        }
         int colon = place.lastIndexOf(':');
         boolean bracket = place.startsWith("[");
         boolean port =
@@ -74,6 +108,12 @@ final class EgressWords {
 
     private static EgressRule rule(String host, List<Integer> ports, String scheme) {
         boolean range = range(host);
+        boolean anyBytes = scheme.equals("tcp") || (range && scheme.isEmpty());
+        if (anyBytes && ports.isEmpty() && !host.isEmpty()) {
+            String shown = host.indexOf(':') < 0 ? host : "[" + host + "]";
+            throw wrong("--allow", "'" + host + "' needs a port.")
+                    .withRemedy("Write it behind a colon, for example " + shown + ":5432.");
+        }
         List<String> schemes = scheme.isEmpty() ? schemes(ports, range) : List.of(scheme);
         return new EgressRule(
                 range ? null : host,
@@ -105,6 +145,9 @@ final class EgressWords {
             Cidr.parse(host);
             return true;
         } catch (CaissonException e) {
+            if (ADDRESS.matcher(host).lookingAt() && host.indexOf('/') >= 0) {
+                throw wrong("--allow", e.message()).withRemedy(e.remedy());
+            }
             return false;
         }
     }

@@ -140,7 +140,7 @@ class ExecCommand extends ServerCommand {
                         .withStdin(stdin)
                         .withLinger(linger)
                         .withEnv(variables(env))
-                        .withSecrets(secrets == null ? List.of() : secrets);
+                        .withSecrets(SecretOptions.kept(secrets));
         spec = workdir == null ? spec : spec.withCwd(workdir);
         spec = timeout == null ? spec : spec.withTimeout(timeout);
         return user == null ? spec : spec.withUser(user(user));

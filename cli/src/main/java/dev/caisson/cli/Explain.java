@@ -26,7 +26,9 @@ final class Explain {
     static String failure(CaissonException failure) {
         String line = withStop(Clean.text(sentence(failure.message())));
         String allowed = failure.details().getOrDefault("allowed", "");
-        if (!allowed.isEmpty() && !line.contains(allowed)) {
+        if (!allowed.isEmpty()
+                && !line.contains(allowed)
+                && !failure.remedy().contains(allowed)) { // said once
             line += " Allowed: " + allowed + ".";
         }
         return (line + " " + Clean.text(sentence(remedy(failure)))).strip();

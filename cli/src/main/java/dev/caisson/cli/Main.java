@@ -10,6 +10,7 @@ import java.util.function.Supplier;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
@@ -29,6 +30,13 @@ final class Main implements Runnable {
     private final Streams streams;
     private final Supplier<Caisson> opener;
     private final Map<String, String> env;
+
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "show this")
+    @SuppressWarnings("UnusedVariable") // picocli asks its own model
+    private boolean help;
 
     @Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -85,7 +93,7 @@ final class Main implements Runnable {
      * often are read by themselves.
      */
     int execute(String... args) {
-        List<String> given = List.of(args);
+        List<String> given = Commands.helpOfGroup(List.of(args));
         String command = given.isEmpty() ? "" : given.getFirst();
         try {
             if (command.equals("serve")) {
@@ -108,11 +116,11 @@ final class Main implements Runnable {
             e.printStackTrace(streams.printer());
             return 1;
         }
-        return parse(given, args);
+        return parse(given);
     }
 
-    private int parse(List<String> given, String... args) {
-        return line(given).execute(args);
+    private int parse(List<String> given) {
+        return line(given).execute(given.toArray(String[]::new));
     }
 
     /** The library that reads the line, with the command that is named first. */

@@ -7,6 +7,8 @@ import dev.caisson.v1.PolicyJson;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Set;
 import tools.jackson.core.JacksonException;
@@ -34,10 +36,22 @@ final class PolicyFile {
         JsonNode root = Json.LENIENT.readTree(json);
         boolean bare = root.propertyNames().stream().anyMatch(OF_EGRESS::contains);
         if (bare || root.isEmpty()) {
-            return Json.request(json, EgressJson.class);
+            return form(json, EgressJson.class);
         }
-        EgressJson egress = Json.request(json, PolicyJson.class).egress();
+        EgressJson egress = form(json, PolicyJson.class).egress();
         return egress == null ? EgressJson.closed() : egress;
+    }
+
+    /** A refusal in it is of a policy: nobody sent a request. */
+    private static <T> T form(byte[] json, Class<T> type) {
+        try {
+            return Json.request(json, type);
+        } catch (CaissonException e) {
+            throw CaissonException.invalid(
+                            e.details().getOrDefault("field", "file"),
+                            e.message().replace(" in this request", " in a policy"))
+                    .withRemedy("All fields are in docs/egress-policy.md.");
+        }
     }
 
     private static byte[] content(Main main, String file) {
@@ -47,7 +61,10 @@ final class PolicyFile {
                 throw wrong(file, "is larger than 1 MiB");
             }
             return content;
-        } catch (IOException e) {
+        } catch (NoSuchFileException e) {
+            throw CaissonException.invalid("file", "There is no file " + file + ".")
+                    .withRemedy("Name one, or - for standard input.");
+        } catch (IOException | InvalidPathException e) {
             throw wrong(file, "cannot be read: " + e.getMessage());
         }
     }

@@ -124,6 +124,13 @@ final class RunCommand implements Callable<Integer> {
     @Option(names = "--quiet", description = "no lines from Caisson about a run that ended")
     private boolean quiet;
 
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "show this")
+    @SuppressWarnings("UnusedVariable") // picocli asks its own model
+    private boolean help;
+
     @Parameters(hidden = true, arity = "0..*")
     private List<String> words = new ArrayList<>();
 

@@ -26,6 +26,7 @@ final class SecretOptions {
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_][A-Za-z0-9._-]{0,62}");
     private static final Pattern VARIABLE = Pattern.compile("[A-Za-z_][A-Za-z0-9_]{0,127}");
     private static final int MAX = 32;
+    private static final int MIN_BYTES = 6; // as a server has it
 
     @Option(
             names = "--secret",
@@ -88,8 +89,17 @@ final class SecretOptions {
     List<String> stored() {
         return words(secrets).stream()
                 .filter(word -> word.indexOf('=') < 0)
-                .map(this::name)
+                .map(SecretOptions::name)
                 .toList();
+    }
+
+    /** The same where there can be no other ones; nothing from here is read. */
+    List<String> onlyStored() {
+        if (!words(hosts).isEmpty() || !words(specs).isEmpty()) {
+            throw wrong("--secret-for", "The server knows where the secrets go that it keeps.")
+                    .withRemedy("Leave --secret-for and --secret-spec out.");
+        }
+        return kept(secrets);
     }
 
     /** Names of all of them. */
@@ -178,9 +188,17 @@ final class SecretOptions {
         if (source.equals("-")) {
             throw wrong("--secret", "The standard input belongs to the command.");
         }
+        spec.bindings().forEach(binding -> SecretTexts.requireExact(binding.host()));
         byte[] value = SecretTexts.value(source, env, java.io.InputStream.nullInputStream());
-        if (value.length == 0) {
-            throw wrong("--secret", "The secret " + name + " is empty.");
+        if (value.length < MIN_BYTES) {
+            Arrays.fill(value, (byte) 0);
+            throw wrong(
+                    "--secret",
+                    "The secret "
+                            + name
+                            + " has less than "
+                            + MIN_BYTES
+                            + " bytes; it could not be kept out of output.");
         }
         return new Local(name, spec, value);
     }
@@ -215,10 +233,11 @@ final class SecretOptions {
         return new SecretSpec(bindings, variable, null, null, null);
     }
 
-    private String ofLocal(String option, String word, Set<String> names) {
+    private static String ofLocal(String option, String word, Set<String> names) {
         int equals = word.indexOf('=');
         if (equals < 1) {
-            throw wrong(option, "'" + word + "' is not of the form NAME=….");
+            String form = option.equals("--secret-for") ? "NAME=HOST" : "NAME=FILE";
+            throw wrong(option, option + ": '" + word + "' is not of the form " + form + ".");
         }
         String name = name(word.substring(0, equals));
         if (!names.contains(name)) {
@@ -228,7 +247,23 @@ final class SecretOptions {
         return name;
     }
 
-    private String name(String name) {
+    /**
+     * Names of secrets that the server keeps, where no other ones can be given.
+     *
+     * @throws CaissonException {@link dev.caisson.api.ErrorCode#INVALID} without what was written:
+     *     it may be a value, which then is not sent as a name
+     */
+    static List<String> kept(@Nullable List<String> names) {
+        List<String> all = words(names);
+        if (all.stream().anyMatch(word -> word.indexOf('=') >= 0)) {
+            throw wrong("--secret", "--secret takes the name of a secret that the server keeps.")
+                    .withRemedy("Make it with 'caisson secrets create', and give its name alone.");
+        }
+        all.forEach(SecretOptions::name);
+        return all;
+    }
+
+    private static String name(String name) {
         if (!NAME.matcher(name).matches()) {
             // Not its text: a value may be where the name should be.
             throw wrong("--secret", "The name of a secret is " + NAME.pattern() + ".");

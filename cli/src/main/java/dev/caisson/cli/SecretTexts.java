@@ -3,6 +3,7 @@ package dev.caisson.cli;
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.core.SecretReader;
+import dev.caisson.policy.HostName;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.SecretBinding;
 import dev.caisson.v1.SecretSlot;
@@ -48,9 +49,8 @@ final class SecretTexts {
                     throw CaissonException.invalid(
                                     "secret", "A secret comes from env:, file: or command:.")
                             .withRemedy(
-                                    "Write NAME=env:VARIABLE, NAME=file:PATH or"
-                                            + " NAME=command:PROGRAM; a value on a command line"
-                                            + " could be seen by others.");
+                                    "Write env:VARIABLE, file:PATH or command:PROGRAM; a value on a"
+                                            + " command line could be seen by others.");
         };
     }
 
@@ -120,6 +120,23 @@ final class SecretTexts {
                 slot);
     }
 
+    /**
+     * Refuses all but an exact name: below a suffix anyone may be, and no certificate says who an
+     * address is.
+     */
+    static void requireExact(String host) {
+        if (host.indexOf('*') >= 0) {
+            throw CaissonException.invalid("host", "A secret goes to an exact host, not to " + host)
+                    .withRemedy("Name each host.");
+        }
+        try {
+            HostName.of(host);
+        } catch (CaissonException e) {
+            throw CaissonException.invalid("host", e.message())
+                    .withRemedy("A secret goes to exact host names, over https only.");
+        }
+    }
+
     /** Reads a spec, JSON as in the API. */
     static SecretSpec spec(String file) {
         try {
@@ -129,7 +146,8 @@ final class SecretTexts {
             }
             return Json.request(Files.readAllBytes(path), SecretSpec.class);
         } catch (IOException | InvalidPathException e) {
-            throw CaissonException.of(ErrorCode.INVALID, file + " cannot be read: " + e, e);
+            throw CaissonException.of(ErrorCode.INVALID, "The file " + file + " cannot be read.", e)
+                    .withRemedy("See whether it is there and you may read it.");
         }
     }
 }

@@ -3,6 +3,7 @@ package dev.caisson.cli;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.ParentCommand;
 
 /** Serves sandboxes over HTTP. */
@@ -27,6 +28,13 @@ final class ServeCommand implements Callable<Integer> {
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private ServeOptions options;
+
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "show this")
+    @SuppressWarnings("UnusedVariable") // picocli asks its own model
+    private boolean help;
 
     ServeOptions options() {
         return options;

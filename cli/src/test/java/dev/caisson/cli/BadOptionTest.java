@@ -22,6 +22,21 @@ class BadOptionTest {
                 "run --memory 1k -- x|The limit memory of 1k is not within 16m to 16t.",
                 "run --memroy 1m -- x|There is no option --memroy. Did you mean --memory? See:"
                         + " caisson help run",
+                "run --alow a.test -- x|There is no option --alow. Did you mean --allow? See:"
+                        + " caisson help run",
+                "run --allow https://a.test/x -- x|--allow: 'https://a.test/x' has a path, and this"
+                        + " names hosts only. Write https://a.test.",
+                "run --allow 10.0.0.5 -- x|--allow: '10.0.0.5' needs a port. Write it behind a"
+                        + " colon, for example 10.0.0.5:5432.",
+                "run --allow 10.0.0.1/8:22 -- x|--allow: '10.0.0.1/8' is not a range of addresses."
+                        + " Write its first address: 10.0.0.0/8",
+                "run --allow a.test,b.test -- x|--allow: The host name 'a.test,b.test' has a"
+                        + " character where names do not have it. Write one host, *.example.org or"
+                        + " ADDRESS:PORT; --allow may be repeated.",
+                "run --allow a*.test -- x|--allow: 'a*.test' has a star, which stands only before a"
+                        + " suffix. Name the hosts, or write *.example.org for all below it.",
+                "run --packages pipy:six -- x|--packages: 'pipy' is not valid. Give pypi, npm,"
+                        + " maven, debian.",
                 "run --memory|--memory needs a value: SIZE. See: caisson help run",
                 "run --cpus many -- x|--cpus: 'many' is not a number of cores. Write 2 or 0.5.",
                 "run --cpus 0 -- x|The limit cpus of 0.0 is not within 0.01 to 1024.",
@@ -72,6 +87,20 @@ class BadOptionTest {
 
         assertThat(shell.err()).isEmpty();
         assertThat(shell.out()).contains("\"code\":\"invalid\"").contains("\"field\":\"--memory\"");
+    }
+
+    @Test
+    void helpIsAskedForInEveryWay() {
+        assertThat(shell.run("run", "--help")).isZero();
+        assertThat(shell.run("serve", "--help")).isZero();
+        assertThat(shell.run("--help")).isZero();
+        assertThat(shell.run("help", "secrets", "create")).isZero();
+
+        assertThat(shell.out())
+                .contains("caisson run [options] SCRIPT", "Usage: caisson serve", "Commands:")
+                .contains("Usage: caisson secrets create");
+        assertThat(shell.err()).isEmpty();
+        assertThat(caisson.wasAsked()).isFalse();
     }
 
     @Test

@@ -75,6 +75,23 @@ class PolicyCommandTest {
     }
 
     @Test
+    void saysWhatIsWrongInWordsOfAPolicy() throws IOException {
+        Shell unknown = local();
+        assertThat(unknown.run("policy", "check", file("{allow: [{host: a.test, prots: [1]}]}")))
+                .isEqualTo(125);
+        assertThat(unknown.err())
+                .isEqualTo(
+                        "caisson: There is no field 'allow[0].prots' in a policy."
+                                + " All fields are in docs/egress-policy.md.\n");
+        Shell word = local();
+        assertThat(word.run("policy", "check", file("allow: [a.test]"))).isEqualTo(125);
+        assertThat(word.err()).contains("'allow[0]' is wrong: it must be an object.");
+        Shell absent = local();
+        assertThat(absent.run("policy", "check", "/no/such")).isEqualTo(125);
+        assertThat(absent.err()).startsWith("caisson: There is no file /no/such. ");
+    }
+
+    @Test
     void refusesWhatIsNoPolicy() throws IOException {
         for (String text :
                 new String[] {

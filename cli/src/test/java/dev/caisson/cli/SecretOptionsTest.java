@@ -166,6 +166,28 @@ final class SecretOptionsTest {
     }
 
     @Test
+    void aValueIsNeverSentAsAName() {
+        assertThat(SecretOptions.kept(null)).isEmpty();
+        assertThat(SecretOptions.kept(List.of("a", "b", "a"))).containsExactly("a", "b");
+        for (String word : List.of("K=" + CANARY, "K=env:VAR", CANARY + "!")) {
+            assertThatThrownBy(() -> SecretOptions.kept(List.of(word)))
+                    .isInstanceOf(CaissonException.class)
+                    .hasMessageNotContaining(CANARY);
+        }
+    }
+
+    @Test
+    void readsNothingWhereAServerKeepsThem() throws IOException {
+        Path mark = folder.resolve("mark");
+        assertThat(of("--secret", "a").onlyStored()).containsExactly("a");
+        assertThatThrownBy(() -> of("--secret", "K=command:touch " + mark).onlyStored())
+                .isInstanceOf(CaissonException.class);
+        assertThatThrownBy(() -> of("--secret", "K", "--secret-for", "K=a.test").onlyStored())
+                .isInstanceOf(CaissonException.class);
+        assertThat(mark).doesNotExist();
+    }
+
+    @Test
     void refusesWhatDoesNotBelongTogether() {
         refused("Nothing says", "--secret", "K=env:VAR");
         refused("There is no secret", "--secret-for", "K=a.example.com");
@@ -181,6 +203,9 @@ final class SecretOptionsTest {
         refused("HOST", "--secret", "K=env:VAR", "--secret-for", "K=http://a.example.com");
         refused("HOST", "--secret", "K=env:VAR", "--secret-for", "K=u@a.example.com");
         refused("not a port", "--secret", "K=env:VAR", "--secret-for", "K=a.example.com:0");
-        refused("form", "--secret", "K=env:VAR", "--secret-for", "a.example.com");
+        refused("exact host", "--secret", "K=env:VAR", "--secret-for", "K=*.example.com");
+        refused("10.0.0.5", "--secret", "K=env:VAR", "--secret-for", "K=10.0.0.5:443");
+        refused("6 bytes", "--secret", "K=command:echo abc", "--secret-for", "K=a.example.com");
+        refused("form NAME=HOST", "--secret", "K=env:VAR", "--secret-for", "a.example.com");
     }
 }

@@ -35,19 +35,42 @@ public final class Hints {
                             Pattern.compile("error: package ([A-Za-z0-9_.]{1,128}) does not exist"),
                             "Java package"));
 
+    /** What programs say where there is no network at all. */
+    private static final Pattern NO_NETWORK =
+            Pattern.compile(
+                    "Network is unreachable|[Cc]ould not resolve host|EAI_AGAIN|ENETUNREACH"
+                            + "|Temporary failure in name resolution|UnknownHostException");
+
     private Hints() {}
 
+    /**
+     * The hint for a run.
+     *
+     * @param wayOut whether the sandbox has one; where it has, refusals say what to do
+     */
     static String of(
-            ExecResult result, String stderrTail, Optional<Interpreters.Language> language) {
-        if (result.succeeded() || language.isEmpty()) {
+            ExecResult result,
+            String stderrTail,
+            Optional<Interpreters.Language> language,
+            boolean wayOut) {
+        if (result.succeeded()) {
             return "";
         }
-        return ofText(stderrTail.isEmpty() ? result.stderr().text() : stderrTail);
+        String text = stderrTail.isEmpty() ? result.stderr().text() : stderrTail;
+        String hint = language.isEmpty() ? "" : ofText(text);
+        return hint.isEmpty() && !wayOut && NO_NETWORK.matcher(end(text)).find()
+                ? "The sandbox has no network. Allow the hosts that the program needs (on the"
+                        + " command line: --allow HOST)."
+                : hint;
+    }
+
+    private static String end(String text) {
+        return text.substring(Math.max(0, text.length() - LAST));
     }
 
     /** What to do about a failed program of a known language; empty when that is not plain. */
     public static String ofText(String stderr) {
-        String end = stderr.substring(Math.max(0, stderr.length() - LAST));
+        String end = end(stderr);
         for (Rule rule : RULES) {
             Matcher matcher = rule.pattern().matcher(end);
             if (matcher.find()) {
@@ -55,8 +78,9 @@ public final class Hints {
                         + rule.what()
                         + " '"
                         + matcher.group(1)
-                        + "' is not there in the sandbox, which has no network. Copy it in beside"
-                        + " the script, or install it for all on the host, below /usr.";
+                        + "' is not there in the sandbox. Copy it in beside the script, install it"
+                        + " for all on the host, below /usr, or allow its package and install it"
+                        + " inside.";
             }
         }
         return "";

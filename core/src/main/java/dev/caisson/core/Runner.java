@@ -168,7 +168,8 @@ final class Runner {
                 && result.reason() != ExecReason.LOST) {
             result = result.withFiles(collect(sandbox));
         }
-        String hint = Hints.of(result, tail.text(), plan.language());
+        String hint =
+                Hints.of(result, tail.text(), plan.language(), spec.sandbox().egress().isPresent());
         return new RunResult(
                 id,
                 sandbox.id(),

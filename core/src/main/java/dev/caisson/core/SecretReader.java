@@ -170,7 +170,7 @@ public final class SecretReader {
         try {
             process = builder.start();
         } catch (IOException e) {
-            throw unreadable("The command " + argv.getFirst() + " cannot be started.");
+            throw failed("The command " + argv.getFirst() + " cannot be started.");
         }
         try {
             return trimmed(output(process, argv.getFirst(), until));
@@ -200,16 +200,15 @@ public final class SecretReader {
             }
             if (process.exitValue() != 0) {
                 Arrays.fill(value, (byte) 0);
-                throw unreadable(
-                        "The command " + program + " ended with " + process.exitValue() + ".");
+                throw failed("The command " + program + " ended with " + process.exitValue() + ".");
             }
             return value;
         } catch (TimeoutException e) {
-            throw unreadable("The command " + program + " took too long.");
+            throw failed("The command " + program + " took too long.");
         } catch (ExecutionException e) {
             throw e.getCause() instanceof CaissonException known
                     ? known
-                    : unreadable("The output of " + program + " cannot be read.");
+                    : failed("The output of " + program + " cannot be read.");
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw CaissonException.of(ErrorCode.CANCELLED, "Interrupted while waiting.", e);
@@ -253,9 +252,14 @@ public final class SecretReader {
                                 + " secrets.folders.");
     }
 
+    private static CaissonException failed(String why) {
+        return CaissonException.invalid("source", why)
+                .withRemedy("Run it by hand to see why: what it says there is not shown here.");
+    }
+
     private static CaissonException unreadable(String why) {
         return CaissonException.invalid("source", why)
-                .withRemedy("See whether the server's user can read it, and whether it is there.");
+                .withRemedy("See whether it is there and may be read here.");
     }
 
     private static String shown(String path) {

@@ -134,6 +134,23 @@ class RunTest {
     }
 
     @Test
+    void tellsThatThereIsNoNetworkAfterAFailureOnly() {
+        int[] exit = {6};
+        engine.agent.program(
+                "curl",
+                exec -> {
+                    exec.write(
+                            dev.caisson.wire.agent.OutputFd.STDERR,
+                            "curl: (6) Could not resolve host: api.test\n"
+                                    .getBytes(StandardCharsets.UTF_8));
+                    return exit[0];
+                });
+        assertThat(caisson.run(RunSpec.command("curl")).hint()).contains("--allow HOST");
+        exit[0] = 0;
+        assertThat(caisson.run(RunSpec.command("curl")).hint()).isEmpty();
+    }
+
+    @Test
     void feedsStandardInputAndStreams() {
         StringBuilder seen = new StringBuilder();
         RunResult run =

@@ -11,6 +11,7 @@ import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.MapperFeature;
 import tools.jackson.databind.cfg.CoercionAction;
 import tools.jackson.databind.cfg.CoercionInputShape;
+import tools.jackson.databind.exc.MismatchedInputException;
 import tools.jackson.databind.exc.UnrecognizedPropertyException;
 import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.type.LogicalType;
@@ -97,8 +98,17 @@ public final class Json {
                     field,
                     field.isEmpty()
                             ? "The body is not valid JSON: " + e.getOriginalMessage()
-                            : "The field '" + field + "' is wrong: " + e.getOriginalMessage());
+                            : "The field '" + field + "' is wrong: " + why(e));
         }
+    }
+
+    /** Without names of classes, which say nothing to who wrote the text. */
+    private static String why(JacksonException e) {
+        return e instanceof MismatchedInputException mismatch
+                        && mismatch.getTargetType() != null
+                        && mismatch.getTargetType().isRecord()
+                ? "it must be an object."
+                : e.getOriginalMessage();
     }
 
     private static String path(JacksonException e) {
