@@ -131,7 +131,7 @@ final class CreateCommand extends ServerCommand {
             return null;
         }
         return egress.with(secrets.stored(), List.of())
-                .document()
+                .document(main())
                 .map(json -> Json.read(json, EgressJson.class))
                 .orElse(null);
     }

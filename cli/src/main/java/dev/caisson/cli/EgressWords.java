@@ -2,9 +2,11 @@ package dev.caisson.cli;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.policy.Cidr;
+import dev.caisson.policy.EgressLint;
 import dev.caisson.policy.EgressPolicy;
 import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.EgressRule;
+import dev.caisson.v1.FindingJson;
 import dev.caisson.v1.Json;
 import dev.caisson.v1.PackageRule;
 import java.util.ArrayList;
@@ -13,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /** Makes a document of the words of a command line. */
 final class EgressWords {
@@ -25,6 +28,32 @@ final class EgressWords {
 
     static String document(List<String> allow, List<String> packages, List<String> secrets) {
         return Json.write(json(allow, packages, secrets));
+    }
+
+    /** The document of a file, with secrets besides those that it names. */
+    static String document(Main main, String file, List<String> secrets) {
+        EgressJson json = PolicyFile.egress(main, file);
+        EgressPolicy.of(List.of(json));
+        List<String> all =
+                Stream.concat(json.secrets().stream(), secrets.stream()).distinct().toList();
+        return Json.write(
+                new EgressJson(
+                        json.version(),
+                        json.mode(),
+                        json.allow(),
+                        json.deny(),
+                        json.limits(),
+                        all,
+                        json.packages()));
+    }
+
+    /** Says what {@code policy check} calls an error; whoever wrote it may still mean it. */
+    static void warn(Streams streams, String document) {
+        for (FindingJson finding : EgressLint.of(Json.read(document, EgressJson.class))) {
+            if (finding.level().equals("error")) {
+                streams.say(Clean.text("warning: " + finding.message() + " " + finding.remedy()));
+            }
+        }
     }
 
     /**

@@ -257,7 +257,7 @@ final class RunCommand implements Callable<Integer> {
         }
         List<SecretOptions.Local> local = secrets.local(main.env());
         Optional<String> wayOut =
-                egress.with(secrets.names(), SecretOptions.hosts(local)).document();
+                egress.with(secrets.names(), SecretOptions.hosts(local)).document(main);
         SandboxSpec open = wayOut.map(sandbox::withEgress).orElse(sandbox);
         return local.isEmpty() ? open : open.withSecrets(SecretOptions.handOver(local));
     }

@@ -9,9 +9,15 @@ import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.Json;
+import java.io.ByteArrayOutputStream;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -29,7 +35,8 @@ class EgressOptionsTest {
 
     @Test
     void allowsNothingWhereNothingIsWritten() {
-        assertThat(EgressOptions.of(List.of(), List.of(), List.of()).document()).isEmpty();
+        assertThat(EgressOptions.of(List.of(), List.of(), List.of()).document(main(System.err)))
+                .isEmpty();
     }
 
     @ParameterizedTest
@@ -128,6 +135,60 @@ class EgressOptionsTest {
                                 .commandSpec()
                                 .userObject();
         assertThatThrownBy(run::runSpec).hasMessageContaining("No server keeps the secret t");
+    }
+
+    private static Main main(OutputStream err) {
+        Streams streams =
+                new Streams(
+                        InputStream.nullInputStream(),
+                        OutputStream.nullOutputStream(),
+                        err,
+                        false,
+                        false);
+        return new Main(streams, Caisson::open, Map.of("VAR", "canary"));
+    }
+
+    private static RunCommand run(Main main, String... words) {
+        return (RunCommand)
+                main.line(List.of(words)).parseArgs(words).subcommand().commandSpec().userObject();
+    }
+
+    @Test
+    void aFileIsTheWholeDocument(@TempDir Path folder) throws Exception {
+        Path file = Files.writeString(folder.resolve("egress.yaml"), "allow:\n- host: api.test\n");
+        RunCommand run =
+                run(
+                        main(System.err),
+                        "run",
+                        "--egress",
+                        file.toString(),
+                        "--secret",
+                        "t=env:VAR",
+                        "--secret-for",
+                        "t=api.test",
+                        "--",
+                        "true");
+        assertThat(json(run.runSpec().sandbox().egress().orElseThrow()))
+                .isEqualTo(json("{'allow':[{'host':'api.test'}],'secrets':['t']}"));
+
+        RunCommand both =
+                run(main(System.err), "run", "--egress", "f", "--allow", "a.test", "--", "true");
+        assertThatThrownBy(both::runSpec).hasMessageContaining("exclude each other");
+        Files.writeString(file, "allows: []\n");
+        assertThatThrownBy(run::runSpec).hasMessageContaining("allows");
+    }
+
+    @Test
+    void whatOpensMuchMoreThanItSaysIsTold() {
+        ByteArrayOutputStream err = new ByteArrayOutputStream();
+        Main main = main(err);
+        run(main, "run", "--allow", "api.test", "--", "true").runSpec();
+        assertThat(err.toString(UTF_8)).isEmpty();
+
+        run(main, "run", "--allow", "*.com", "--", "true").runSpec();
+        assertThat(err.toString(UTF_8))
+                .contains("warning: Anyone can register a name below .com.")
+                .hasLineCount(1);
     }
 
     @Test
