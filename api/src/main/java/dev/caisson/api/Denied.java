@@ -1,7 +1,8 @@
 package dev.caisson.api;
 
 /**
- * Something that a policy stopped.
+ * Something that a policy stopped; of kind {@code unreachable}: that it allows, and that could not
+ * be reached.
  *
  * @param kind for example {@code egress}
  * @param target what was wanted

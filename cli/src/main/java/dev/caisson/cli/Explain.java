@@ -78,7 +78,9 @@ final class Explain {
                 .forEach(one ->
                         lines.add(
                                 Clean.text(
-                                        "refused: "
+                                        (one.kind().equals("unreachable")
+                                                        ? "not reached: "
+                                                        : "refused: ")
                                                 + one.target()
                                                 + " ("
                                                 + one.rule()

@@ -253,6 +253,7 @@ final class Connection implements Session {
         } catch (DeniedException e) {
             throw refuse(where, e.verdict());
         } catch (IOException e) {
+            sandbox.unreachable(where.toString(), e);
             throw new UnreachableException(e);
         }
         address = connected.address();

@@ -1,6 +1,7 @@
 package dev.caisson.egress;
 
 import dev.caisson.policy.Verdict;
+import java.io.IOException;
 
 /** What the gateway itself says no to. */
 final class Refusals {
@@ -25,6 +26,15 @@ final class Refusals {
                 "ech",
                 "Switch encrypted ClientHello off in the client, or ask for terminate or ech:"
                         + " outer-sni in the rule.");
+    }
+
+    static Verdict unreachable(IOException why) {
+        String message = why.getMessage();
+        return no(
+                "unreachable",
+                (message == null ? "The connection failed" : message)
+                        + ". The policy allows it: check the name and the port, and whether that"
+                        + " server runs.");
     }
 
     static Verdict scheme(String allowed) {

@@ -331,6 +331,11 @@ final class Sandbox implements Session, DnsAnswers.Names {
         return files;
     }
 
+    /** Something that is allowed could not be reached, which a program only sees as a reset. */
+    void unreachable(String target, IOException why) {
+        denials.add("unreachable", target, Refusals.unreachable(why));
+    }
+
     @Override
     public void denied(String kind, String target, Verdict verdict) {
         events.denied(kind, target, verdict, denials.add(kind, target, verdict));

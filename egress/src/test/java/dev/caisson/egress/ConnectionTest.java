@@ -252,6 +252,13 @@ class ConnectionTest {
                     .isEqualTo(ResetReason.RESET_DENIED);
             upstream.answer = "HTTP/1.1 407 Authenticate\r\n\r\n";
             assertThat(open(agent, "other.test").resetReason()).isEqualTo(ResetReason.RESET_FAILED);
+            assertThat(client.denials("sb1", 0).getDenialsList())
+                    .filteredOn(one -> one.getKind().equals("unreachable"))
+                    .singleElement()
+                    .satisfies(one -> {
+                        assertThat(one.getTarget()).isEqualTo("other.test:" + server.port());
+                        assertThat(one.getRemedy()).contains("refuses", "check the name");
+                    });
         }
     }
 
