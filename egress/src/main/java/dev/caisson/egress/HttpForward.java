@@ -97,6 +97,11 @@ final class HttpForward {
         }
     }
 
+    /** Records that a request was refused because too many are being served. */
+    void full() {
+        session.denied("egress", to.toString(), Refusals.full());
+    }
+
     /** Records what a request was refused for before there was an exchange. */
     void record(String kind, RequestHead request, Verdict verdict) {
         session.denied(kind, target(request), verdict);
