@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.eclipse.jetty.http.HttpURI;
 import org.eclipse.jetty.http.HttpVersion;
 import org.eclipse.jetty.http.MetaData;
@@ -23,14 +24,21 @@ import org.eclipse.jetty.util.Callback;
 /** HTTP/2 with a program inside: a thread for each of its requests. */
 final class Http2Inside implements ServerSessionListener {
     private static final Duration AFTER_END = Duration.ofSeconds(2);
+    // A program that goes on and on does not want to be told.
+    private static final int MOST_REFUSED = 100;
 
     private final RequestCheck check;
     private final HttpForward forward;
+    private final RequestRoom room;
+    private final String sandbox;
+    private final AtomicInteger refused = new AtomicInteger();
     private final CountDownLatch over = new CountDownLatch(1);
 
-    Http2Inside(Destination.Named to, HttpForward forward) {
+    Http2Inside(Destination.Named to, HttpForward forward, RequestRoom room, String sandbox) {
         this.check = new RequestCheck(to, Scheme.HTTPS);
         this.forward = forward;
+        this.room = room;
+        this.sandbox = sandbox;
     }
 
     /** Waits until the connection is over. */
@@ -40,9 +48,37 @@ final class Http2Inside implements ServerSessionListener {
 
     @Override
     public Stream.Listener onNewStream(Stream stream, HeadersFrame frame) {
+        long bytes = RequestRoom.of(frame.getMetaData());
+        if (!room.take(sandbox, bytes)) {
+            return refuse(stream);
+        }
         One one = new One(stream, frame);
-        Thread.ofVirtual().name("egress-h2-request").start(one::serve);
+        Thread.ofVirtual()
+                .name("egress-h2-request")
+                .start(() -> {
+                    try {
+                        one.serve();
+                    } finally {
+                        // Not before: a stream that the program reset may still wait for a server.
+                        room.give(sandbox, bytes);
+                    }
+                });
         return one;
+    }
+
+    // The code says that it was not looked at and may be sent again. There is no answer, which
+    // would have to be kept until the program takes it.
+    private Stream.Listener refuse(Stream stream) {
+        forward.full();
+        if (refused.incrementAndGet() > MOST_REFUSED) {
+            stream.getSession()
+                    .close(ErrorCode.ENHANCE_YOUR_CALM_ERROR.code, "too much", Callback.NOOP);
+        } else {
+            stream.reset(
+                    new ResetFrame(stream.getId(), ErrorCode.REFUSED_STREAM_ERROR.code),
+                    Callback.NOOP);
+        }
+        return new Stream.Listener() {};
     }
 
     @Override

@@ -97,6 +97,11 @@ final class HttpForward {
         }
     }
 
+    /** Records that a request was refused because too many are being served. */
+    void full() {
+        session.denied("egress", to.toString(), Refusals.full());
+    }
+
     /** Records what a request was refused for before there was an exchange. */
     void record(String kind, RequestHead request, Verdict verdict) {
         session.denied(kind, target(request), verdict);
@@ -116,7 +121,7 @@ final class HttpForward {
         OutgoingRequest request = new OutgoingRequest(exchange, scheme);
         Broker.Use use = credential(exchange, request);
         Redactor redactor = session.broker().redactor();
-        prepare(exchange, request, use, !redactor.isEmpty() || filter.isPresent());
+        prepare(exchange, request, !redactor.isEmpty() || filter.isPresent());
         HttpBody body = Bodies.watched(Bodies.ofRequest(request.body()), new Look(use)::request);
         boolean again = SENT_TWICE.contains(request.method()) && exchange.body().length() == 0;
         UpstreamPool.Lease lease = lease(again);
@@ -243,14 +248,14 @@ final class HttpForward {
         }
     }
 
-    private static void prepare(
-            Exchange exchange, OutgoingRequest request, Broker.Use use, boolean readable) {
+    private void prepare(Exchange exchange, OutgoingRequest request, boolean readable) {
         Map<String, List<String>> headers = request.headers();
         if (readable) {
             HttpHeaders.set(headers, "accept-encoding", "identity");
         }
-        if (use.secret().isPresent()) {
-            // A reflected secret could be fetched piece by piece, each too short to be known.
+        if (session.broker().concerns(to)) {
+            // A reflected secret could be fetched piece by piece, each too short to be known; also
+            // by a request without it, from where the server keeps what it got.
             headers.remove("range");
             headers.remove("if-range");
         }

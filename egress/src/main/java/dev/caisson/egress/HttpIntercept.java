@@ -15,6 +15,7 @@ final class HttpIntercept implements Intercept {
     private final OutsideTls outsideTls;
     private final Http2Peers http2;
     private final List<RequestGate> gates;
+    private final RequestRoom room;
 
     /**
      * An interceptor.
@@ -23,9 +24,15 @@ final class HttpIntercept implements Intercept {
      * @param gates judge before the policy does, in this order
      */
     HttpIntercept(OutsideTls outsideTls, Http2Peers http2, List<RequestGate> gates) {
+        this(outsideTls, http2, gates, new RequestRoom());
+    }
+
+    HttpIntercept(
+            OutsideTls outsideTls, Http2Peers http2, List<RequestGate> gates, RequestRoom room) {
         this.outsideTls = outsideTls;
         this.http2 = http2;
         this.gates = List.copyOf(gates);
+        this.room = room;
     }
 
     @Override
@@ -67,7 +74,7 @@ final class HttpIntercept implements Intercept {
         try (UpstreamPool servers =
                 new UpstreamPool(session, to, Scheme.HTTPS, outsideTls, http2, true)) {
             HttpForward forward = new HttpForward(session, to, Scheme.HTTPS, gates, servers);
-            http2.inside(inside, new Http2Inside(to, forward));
+            http2.inside(inside, new Http2Inside(to, forward, room, session.sandbox()));
         }
     }
 

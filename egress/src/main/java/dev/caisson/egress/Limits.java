@@ -14,12 +14,19 @@ final class Limits {
     /** Bytes from inside that wait for slow servers, of all streams of a sandbox. */
     private static final long MAX_HELD = 32L << 20;
 
+    /**
+     * Connections to servers that a sandbox may have however few it may have inside: over HTTP/2
+     * one of them asks for many things at once, and access tokens have a server of their own.
+     */
+    private static final int LEAST_OUTSIDE = 16;
+
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
     private static final long MINUTE = TimeUnit.MINUTES.toNanos(1);
     private static final long MAX_WAIT = TimeUnit.MILLISECONDS.toNanos(100);
 
     private final Consumer<String> hit;
     private final AtomicInteger connections = new AtomicInteger();
+    private final AtomicInteger outside = new AtomicInteger();
     private final AtomicLong held = new AtomicLong();
     private final AtomicLong used;
     private final TokenBucket starts;
@@ -84,6 +91,23 @@ final class Limits {
 
     void end() {
         connections.decrementAndGet();
+    }
+
+    /**
+     * Begins a connection to a server, which {@link #endOutside} ends; no: a limit is reached. One
+     * connection inside may need many: each request of HTTP/2 where the server speaks HTTP/1.1.
+     */
+    boolean beginOutside() {
+        if (outside.incrementAndGet() > Math.max(caps.connections(), LEAST_OUTSIDE)) {
+            outside.decrementAndGet();
+            hit.accept("connections");
+            return false;
+        }
+        return true;
+    }
+
+    void endOutside() {
+        outside.decrementAndGet();
     }
 
     /** Whether one more name may be asked for. */

@@ -74,6 +74,12 @@ final class Refusals {
                         + " is higher.");
     }
 
+    static Verdict full() {
+        return no(
+                "requests at once",
+                "Too many requests wait for their answers. Take the answers, then ask for more.");
+    }
+
     static Verdict changed() {
         return no("policy changed", "Connect again: other rules hold for it now.");
     }

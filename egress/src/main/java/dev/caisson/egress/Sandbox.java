@@ -304,7 +304,21 @@ final class Sandbox implements Session, DnsAnswers.Names {
             limited("labels");
             throw new DeniedException(Refusals.limit("labels"));
         }
-        return services.outside().connect(address -> address(to, address), to, resolving);
+        if (!limits.beginOutside()) {
+            throw new DeniedException(Refusals.limit("connections"));
+        }
+        boolean done = false;
+        try {
+            Outside.Connected connected =
+                    services.outside().connect(address -> address(to, address), to, resolving);
+            done = true;
+            return new Outside.Connected(
+                    new Counted(connected.duplex(), limits::endOutside), connected.address());
+        } finally {
+            if (!done) {
+                limits.endOutside();
+            }
+        }
     }
 
     @Override

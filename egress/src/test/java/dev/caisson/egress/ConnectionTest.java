@@ -2,6 +2,7 @@ package dev.caisson.egress;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.caisson.policy.Destination;
 import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.EgressLimits;
 import dev.caisson.v1.EgressRule;
@@ -9,6 +10,8 @@ import dev.caisson.wire.egress.ControlRequest;
 import dev.caisson.wire.egress.Decision;
 import dev.caisson.wire.egress.Question;
 import dev.caisson.wire.egress.ResetReason;
+import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Optional;
@@ -336,6 +339,49 @@ class ConnectionTest {
         }
         // The first second's worth is there at once.
         assertThat(System.nanoTime() - begun).isBetween(800_000_000L, 5_000_000_000L);
+    }
+
+    @Test
+    void whatOneConnectionInsideOpensOutsideIsHeld() throws Exception {
+        Parts blind = BlindParts.of();
+        rig.parts =
+                new Parts(
+                        (session, inside, to, scheme) -> {
+                            inside.write(dials(session, to));
+                            inside.write(dials(session, to));
+                        },
+                        blind.authorities(),
+                        blind.brokers(),
+                        blind.trust());
+        EgressJson policy =
+                Rig.limits(
+                        rig.local("a.test", server.port(), "http"),
+                        new EgressLimits(null, null, 20, null, null));
+        FakeAgent agent = agent(policy);
+        FakeStream stream = open(agent, "a.test");
+        stream.send("GET / HTTP/1.1\r\n\r\n");
+        // Those that are closed make room for others.
+        assertThat(stream.readUntil(";20;")).isEqualTo(";20;");
+        assertThat(stream.readUntil(";20;")).isEqualTo(";20;");
+        assertThat(client.denials("sb1", 0).getDenialsList())
+                .extracting(denial -> denial.getRule())
+                .contains("limits.connections");
+        assertThat(server.connections).hasValue(40);
+    }
+
+    /** Opens as many as it may of 30, closes each of them twice, and says how many there were. */
+    private static ByteBuffer dials(Session session, Destination to) throws IOException {
+        List<Duplex> opened = new java.util.ArrayList<>();
+        for (int i = 0; i < 30; i++) {
+            try {
+                opened.add(session.dialer().dial(to));
+            } catch (DeniedException e) {
+                assertThat(e.verdict().rule()).isEqualTo("limits.connections");
+            }
+        }
+        opened.forEach(Duplex::close);
+        opened.forEach(Duplex::close);
+        return ByteBuffer.wrap((";" + opened.size() + ";").getBytes(StandardCharsets.US_ASCII));
     }
 
     @Test

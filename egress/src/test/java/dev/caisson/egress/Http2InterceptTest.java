@@ -2,6 +2,7 @@ package dev.caisson.egress;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
+import static org.awaitility.Awaitility.await;
 
 import dev.caisson.policy.Scheme;
 import dev.caisson.v1.HttpRule;
@@ -12,9 +13,11 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -182,6 +185,65 @@ class Http2InterceptTest {
                 assertThat(trailers).containsEntry("grpc-status", List.of("0"));
             }
         }
+    }
+
+    @Test
+    void moreRequestsThanThereIsRoomForAreRefusedAndNeverReachTheServer() throws Exception {
+        CountDownLatch answer = new CountDownLatch(1);
+        RawServer server =
+                fixture.server((head, in, out) -> {
+                    try {
+                        answer.await();
+                    } catch (InterruptedException e) {
+                        return false;
+                    }
+                    return RawServer.text("late").serve(head, in, out);
+                });
+        // Room for two of them, and never for one with many fields.
+        Front crowded = fixture.front(new RequestRoom(1 << 20, 40 << 10));
+        try (Upstream peer = Http2Server.peer(fixture, crowded)) {
+            Map<String, List<String>> many = new LinkedHashMap<>();
+            for (int i = 0; i < 150; i++) {
+                many.put("x" + i, List.of(""));
+            }
+            assertThat(catchThrowable(() -> ask(peer, "/many", many)))
+                    .hasMessageContaining("The server reset the stream");
+            List<CompletableFuture<String>> all = new ArrayList<>();
+            for (int i = 0; i < 6; i++) {
+                String path = "/n" + i;
+                CompletableFuture<String> one = new CompletableFuture<>();
+                all.add(one);
+                Thread.ofVirtual()
+                        .start(() -> {
+                            try {
+                                one.complete(ask(peer, path, Map.of()));
+                            } catch (java.io.IOException e) {
+                                one.complete("refused");
+                            }
+                        });
+            }
+            await().until(() -> all.stream().filter(CompletableFuture::isDone).count() == 4);
+            answer.countDown();
+            assertThat(all.stream().map(CompletableFuture::join).sorted().toList())
+                    .containsExactly("late", "late", "refused", "refused", "refused", "refused");
+            assertThat(server.heads).hasSize(2);
+            assertThat(fixture.session.denied)
+                    .containsOnly("egress api.example.org:443 [requests at once]");
+            // What they took was given back.
+            await().ignoreExceptions()
+                    .untilAsserted(
+                            () -> assertThat(ask(peer, "/after", Map.of())).isEqualTo("late"));
+        } finally {
+            answer.countDown();
+        }
+    }
+
+    private static String ask(Upstream peer, String path, Map<String, List<String>> fields)
+            throws java.io.IOException {
+        HttpBody body =
+                peer.send(new RequestHead("GET", path, fields), HttpBody.EMPTY, interim -> {})
+                        .body();
+        return new String(Bodies.whole(body, 1 << 10), java.nio.charset.StandardCharsets.UTF_8);
     }
 
     private HttpRequest.Builder request(String path) {

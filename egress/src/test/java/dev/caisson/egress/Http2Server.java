@@ -63,12 +63,7 @@ final class Http2Server implements AutoCloseable {
     /** The trailers of an answer, as a peer inside sees them. */
     static Map<String, List<String>> trailersThrough(InterceptFixture fixture, String path)
             throws IOException {
-        Front front = fixture.front();
-        SocketChannel channel = SocketChannel.open(front.address());
-        OutsideTls inside = OutsideTls.trusting(fixture.session.authority.certificates());
-        Destination.Named to = Front.TO;
-        TlsDuplex tls = inside.connect(front, to, new SocketPipe(channel), List.of("h2"));
-        try (Upstream peer = fixture.http2.outside(tls, to)) {
+        try (Upstream peer = peer(fixture, fixture.front())) {
             Map<String, List<String>> headers = new LinkedHashMap<>();
             Upstream.Reply reply =
                     peer.send(new RequestHead("GET", path, headers), HttpBody.EMPTY, interim -> {});
@@ -77,6 +72,15 @@ final class Http2Server implements AutoCloseable {
             }
             return reply.body().trailers();
         }
+    }
+
+    /** A program inside that speaks HTTP/2. */
+    static Upstream peer(InterceptFixture fixture, Front front) throws IOException {
+        SocketChannel channel = SocketChannel.open(front.address());
+        OutsideTls inside = OutsideTls.trusting(fixture.session.authority.certificates());
+        Destination.Named to = Front.TO;
+        TlsDuplex tls = inside.connect(front, to, new SocketPipe(channel), List.of("h2"));
+        return fixture.http2.outside(tls, to);
     }
 
     private final class Echo extends Handler.Abstract {

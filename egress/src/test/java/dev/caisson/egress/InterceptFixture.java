@@ -45,6 +45,18 @@ final class InterceptFixture implements Closeable {
         return front(Scheme.HTTPS, false, gates);
     }
 
+    /** With so much room for requests of HTTP/2. */
+    Front front(RequestRoom room) throws IOException {
+        Front front =
+                new Front(
+                        session,
+                        new HttpIntercept(tls, http2, List.of(), room),
+                        Scheme.HTTPS,
+                        false);
+        opened.add(front);
+        return front;
+    }
+
     Front front(Scheme scheme, boolean connect, RequestGate... gates) throws IOException {
         Front front =
                 new Front(session, new HttpIntercept(tls, http2, List.of(gates)), scheme, connect);

@@ -356,6 +356,25 @@ class SecretBrokerTest {
     }
 
     @Test
+    void norWhereTheServerMayKeepWhatItGot() throws Exception {
+        fixture.session.broker.replace(
+                List.of(InterceptFixture.secret(SecretSlot.bearer(), "/v1/**")));
+        front.get("/log", "Range: bytes=0-3");
+        assertThat(arrived()).doesNotContain("Range", SECRET);
+        // The secret of another host is no reason.
+        fixture.session.broker.replace(
+                List.of(
+                        new SecretGrant(
+                                "se1",
+                                "token",
+                                spec(8443, SecretSlot.bearer()),
+                                SECRET.getBytes(StandardCharsets.UTF_8),
+                                PLACEHOLDER)));
+        front.get("/log", "Range: bytes=0-3");
+        assertThat(server.heads.getLast()).contains("Range: bytes=0-3\r\n");
+    }
+
+    @Test
     void printsNoSecret() {
         SecretGrant grant = InterceptFixture.secret(SecretSlot.bearer(), null);
         assertThat(grant.toString()).doesNotContain(SECRET);
