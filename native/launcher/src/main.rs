@@ -4,6 +4,7 @@
 mod blank;
 mod cgroup;
 mod change;
+mod clients;
 mod confine;
 mod conn;
 mod create;
