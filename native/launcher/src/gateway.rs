@@ -39,7 +39,8 @@ const OPTIONS: [&str; 11] = [
     "-XX:+UseSerialGC",
     "-Xms16m",
     "-Xmx512m",
-    "-XX:MaxDirectMemorySize=256m",
+    // Half of it is the pool of buffers for bytes on their way (BufferPool); channels and the JDK have the rest.
+    "-XX:MaxDirectMemorySize=512m",
     "-XX:+DisableAttachMechanism",
     "-XX:-UsePerfData",
     "-XX:-HeapDumpOnOutOfMemoryError",
