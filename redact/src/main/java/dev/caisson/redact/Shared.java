@@ -22,7 +22,7 @@ final class Shared {
     private final Map<ByteBuffer, Entry> known = new ConcurrentHashMap<>();
     private final ReferenceQueue<Redactor> unused = new ReferenceQueue<>();
     // So that what stays of secrets that nobody uses any more tells nothing of them.
-    private final byte[] salt = new byte[32];
+    private final byte[] salt = SecureRandom.getSeed(32);
 
     private static final class Entry extends WeakReference<Redactor> {
         private final ByteBuffer key;
@@ -31,10 +31,6 @@ final class Shared {
             super(redactor, unused);
             this.key = key;
         }
-    }
-
-    Shared() {
-        new SecureRandom().nextBytes(salt);
     }
 
     /**
