@@ -5,7 +5,7 @@ use crate::sys::{self, Forked};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
-use rustix::process::{Gid, Pid, Uid};
+use rustix::process::{Gid, Uid};
 use std::ffi::CString;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -93,7 +93,8 @@ pub struct Running {
     /// It said that it listens.
     pub listens: bool,
     heard: Vec<u8>,
-    /// Its standard input: it ends when this closes.
+    /// Its standard input: it ends when this closes, in order, so that what passed is written down. No PDEATHSIG: the kernel
+    /// forgets that when a process becomes another user, and a kill would lose the last events.
     _leash: OwnedFd,
 }
 
@@ -195,7 +196,6 @@ impl Gateway {
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing(|| "make a pipe".into())?;
         let log = self.open_log().doing(|| format!("open {}", self.log().display()))?;
         rustix::io::ioctl_fionbio(&words, true).doing(|| "make a pipe non-blocking".into())?;
-        let parent = rustix::process::getpid();
         // SAFETY: the outlet has one thread.
         match unsafe { sys::fork() }.doing(|| "fork the egress gateway".into())? {
             Forked::Parent(pid) => {
@@ -203,7 +203,7 @@ impl Gateway {
                 Ok(Running { pidfd, words: Some(words), listens: false, heard: Vec::new(), _leash: leash })
             }
             Forked::Child => {
-                let error = self.execute([&stdin, &stdout, &log], parent);
+                let error = self.execute([&stdin, &stdout, &log]);
                 let text = format!("caisson-launcher: the egress gateway does not start: {}\n", error.message);
                 let _ = rustix::io::write(&log, text.as_bytes());
                 // SAFETY: ends the process; nothing of the parent's state may be dropped here.
@@ -293,8 +293,8 @@ impl Gateway {
     }
 
     /// Returns only when it fails.
-    fn execute(&self, standard: [&OwnedFd; 3], parent: Pid) -> Error {
-        let prepared = self.settle().and_then(|()| self.become_nobody()).and_then(|()| end_with(parent));
+    fn execute(&self, standard: [&OwnedFd; 3]) -> Error {
+        let prepared = self.settle().and_then(|()| self.become_nobody());
         if let Err(error) = prepared {
             return error;
         }
@@ -374,13 +374,6 @@ impl Gateway {
         };
         become_it().doing(|| "become the egress gateway's user".into())
     }
-}
-
-/// Dies with the outlet, whatever it does: a gateway that hangs does not see its standard input close. To be called last, for
-/// the kernel forgets it when a process becomes another user (prctl(2), PR_SET_PDEATHSIG).
-fn end_with(parent: Pid) -> Result<()> {
-    sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0).doing(|| "end with the outlet".into())?;
-    if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(Error::invalid("the outlet is gone")) }
 }
 
 #[cfg(test)]

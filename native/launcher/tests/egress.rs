@@ -6,7 +6,7 @@ mod common;
 use caisson_wire::launcher::{self as wire, request};
 use common::agent::Agent;
 use common::{Census, Client, Launcher, create, eventually_equal, fresh_base, id, skipped, wait_until};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const TOOLS: &str = r#"
 import socket, errno, sys
@@ -37,11 +37,6 @@ fn launcher() -> Launcher {
     let jars = base.join("jars");
     let more = ["--gateway-java", java.to_str().unwrap(), "--gateway-jars", jars.to_str().unwrap()];
     Launcher::start_as(&base, &more)
-}
-
-/// Another one in the place of one that was killed.
-fn start_again(base: &Path) -> Launcher {
-    Launcher::start_as(base, &["--socket", base.join("run/t/launcher.sock").to_str().unwrap()])
 }
 
 fn folder(launcher: &Launcher) -> PathBuf {
@@ -329,20 +324,8 @@ fn the_gateway_and_its_folder_end_with_the_launcher() {
     let base = launcher.kill();
     wait_until("the gateway is gone", || !common::alive(pid as u32));
     assert!(left.exists(), "control: a SIGKILL leaves it");
-    let _next = start_again(&base);
+    let _next = Launcher::start_as(&base, &["--socket", base.join("run/t/launcher.sock").to_str().unwrap()]);
     assert!(!left.exists());
-}
-
-#[test]
-fn a_gateway_that_hangs_ends_with_the_launcher() {
-    let Some(stage) = Stage::open("a_gateway_that_hangs_ends_with_the_launcher") else { return };
-    let Stage { agent: _agent, client: _client, launcher, .. } = stage;
-    let pid = pid_of_gateway(&launcher).unwrap();
-    // It does not see any more that its standard input closes.
-    rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::STOP).unwrap();
-    let base = launcher.kill();
-    wait_until("the gateway is gone", || !common::alive(pid as u32));
-    let _clears = start_again(&base);
 }
 
 #[test]
