@@ -158,7 +158,7 @@ final class Bodies {
                 return ByteBuffer.wrap(buffer, 0, count);
             }
 
-            /** Gives the memory of the inflater back, which the collector does not see. */
+            // Gives the memory of the inflater back, which the collector does not see.
             private void end() throws IOException {
                 ended = true;
                 if (in != null) {

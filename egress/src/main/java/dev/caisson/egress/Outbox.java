@@ -96,23 +96,27 @@ final class Outbox implements Closeable {
     /** Adds an event, whose number is set here. */
     void add(GatewayEvent.Builder event) {
         lock.lock();
-        if (closed) {
-            lock.unlock();
-            return;
-        }
         try {
-            ByteBuffer bytes = ChannelWriter.encode(event.setNumber(next).build());
-            if (bytes.remaining() > MAX_EVENT) {
-                LOG.warn("event too long type={} sandbox={}", event.getType(), event.getSandbox());
-            } else {
-                write(room(), bytes);
+            if (!closed) {
+                // Of one that is lost as well: the hole tells of it.
+                long number = next++;
+                append(event.setNumber(number).build(), number);
+                added.signalAll();
             }
         } catch (IOException e) {
+            added.signalAll();
             LOG.error("event lost type={} sandbox={}", event.getType(), event.getSandbox(), e);
         } finally {
-            next++; // of one that is lost as well: the hole tells of it
-            added.signalAll();
             lock.unlock();
+        }
+    }
+
+    private void append(GatewayEvent event, long number) throws IOException {
+        ByteBuffer bytes = ChannelWriter.encode(event);
+        if (bytes.remaining() > MAX_EVENT) {
+            LOG.warn("event too long type={} sandbox={}", event.getType(), event.getSandbox());
+        } else {
+            write(room(number), bytes);
         }
     }
 
@@ -134,7 +138,7 @@ final class Outbox implements Closeable {
         }
     }
 
-    private FileChannel room() throws IOException {
+    private FileChannel room(long number) throws IOException {
         FileChannel file = current;
         if (file != null && file.position() < sizes.file()) {
             return file;
@@ -143,11 +147,11 @@ final class Outbox implements Closeable {
             file.close();
             current = null;
         }
-        Path path = folder.resolve(prefix + next);
+        Path path = folder.resolve(prefix + number);
         FileChannel begun =
                 FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
         current = begun;
-        files.put(next, path);
+        files.put(number, path);
         while (files.size() > sizes.files()) {
             LOG.warn("outbox full, oldest events dropped file={}", files.firstEntry().getValue());
             Files.deleteIfExists(files.pollFirstEntry().getValue());
