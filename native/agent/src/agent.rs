@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// The agent's own data: more than its bounded buffers can need.
-const DATA_LIMIT: u64 = 32 << 20;
+pub(crate) const DATA_LIMIT: u64 = 32 << 20;
 /// Buffers kept for reuse.
 const SPARE: usize = 8;
 /// Retained output of all execs together, before pipes are not read.

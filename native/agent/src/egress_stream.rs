@@ -78,9 +78,21 @@ impl Stream {
         self.writable |= ready.write || ready.error;
     }
 
+    /// How much wider its window is than it began.
+    pub fn wider(&self) -> usize {
+        (self.window - EGRESS_WINDOW) as usize
+    }
+
     /// Bytes that wait for the program.
+    #[cfg(test)]
     pub fn held(&self) -> usize {
         self.buffer.len()
+    }
+
+    /// What the gateway may send.
+    #[cfg(test)]
+    pub fn granted(&self) -> usize {
+        self.granted as usize
     }
 
     /// The gateway takes more.
@@ -141,20 +153,21 @@ impl Stream {
         if self.shut && self.read_done { Err(Over::Done) } else { Ok(()) }
     }
 
-    /// Grants the gateway what the program took, and more while there is room for it.
-    pub fn tell_credit(&mut self, number: u32, channel: &mut Channel, room: bool) {
+    /// Grants the gateway what the program took, and more while there is room for so many bytes. How much wider the window is
+    /// now.
+    pub fn tell_credit(&mut self, number: u32, channel: &mut Channel, room: usize) -> usize {
         if self.consumed < self.window / 4 || self.gateway_done {
-            return;
+            return 0;
         }
-        let mut bytes = self.consumed;
         // It took a whole window at once: the next one may be wider.
-        if room && self.buffer.is_empty() && self.window < WIDE {
-            bytes += self.window;
-            self.window *= 2;
-        }
+        let grows = self.buffer.is_empty() && self.window < WIDE && self.window as usize <= room;
+        let wider = if grows { self.window } else { 0 };
+        let bytes = self.consumed + wider;
+        self.window += wider;
         self.consumed = 0;
         self.granted += u64::from(bytes);
         channel.send(number, Body::Credit(Credit { bytes }));
+        wider as usize
     }
 
     /// Hands the gateway what the program said, and counts it. True when there is more at once.

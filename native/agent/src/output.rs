@@ -55,6 +55,7 @@ impl<T: Framed> Output<T> {
     /// Forgets all but a frame whose beginning is written already.
     pub fn forget(&mut self) {
         self.frames.truncate(usize::from(self.written > 0));
+        self.queued = self.frames.iter().map(|frame| frame.frame().as_bytes().len()).sum();
     }
 
     /// Writes once. `done` gets the frames that are out; the bytes that the socket took.

@@ -37,6 +37,12 @@ enum Asked {
     Channel(String),
 }
 
+impl Asked {
+    fn is_about(&self, id: &str) -> bool {
+        matches!(self, Self::Lay(other) | Self::Channel(other) if other == id)
+    }
+}
+
 /// The outlet and what was asked of it.
 #[derive(Default)]
 pub struct Outlet {
@@ -71,6 +77,16 @@ impl Outlet {
     /// An answer is waited for.
     pub fn is_busy(&self) -> bool {
         !self.asked.is_empty()
+    }
+
+    /// Sandboxes that lost their channel and have no other one yet.
+    pub fn lost(&self) -> Vec<String> {
+        self.due.keys().cloned().collect()
+    }
+
+    /// These have none, as the launcher before this one knew: another is asked for at once.
+    pub fn find_lost(&mut self, ids: Vec<String>) {
+        self.due.extend(ids.into_iter().map(|id| (id, Instant::now())));
     }
 
     /// The next moment at which something is due.
@@ -118,6 +134,8 @@ impl Server {
         let path = format!("/proc/{}/ns/net", sandbox.pid);
         let namespace = std::fs::File::open(path).doing(|| "open the sandbox's network namespace".into())?;
         sandbox.way = Way::Laying;
+        // What was asked for an earlier one of this name is not for this one.
+        self.parts.outlet.asked.retain(|_, asked| !asked.is_about(id));
         let ask = Ask { kind: outlet::ASK_LAY, sandbox: id.into(), owner_uid: sandbox.owner_uid, ..Default::default() };
         self.parts.outlet.due.insert(id.into(), Instant::now() + PROOF);
         self.parts.outlet.ask(ask, Asked::Lay(id.into()), Some(&namespace.into()))
@@ -167,7 +185,6 @@ impl Server {
             (Asked::Start(asker), Ok(_)) => self.answer(asker, reply::Body::Done(wire::Done {})),
             (Asked::Start(asker), Err(error)) => self.refuse(asker, &error),
             (Asked::Lay(id), outcome) => {
-                // One of the same name may have come after it.
                 if self.sandboxes.get(&id).is_some_and(|s| s.way == Way::Laying) {
                     let sent = outcome.and_then(|fds| self.hand_over(&id, EgressKind::EgressLaid, &fds));
                     sent.unwrap_or_else(|error| self.fail_creation(&id, &error));
@@ -243,5 +260,28 @@ impl Server {
                 _ => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_a_channel_during_an_upgrade_is_asked_for_behind_it() {
+        let mut before = Outlet::default();
+        before.due.insert("sb1".into(), Instant::now() + RETRY);
+        assert!(!before.is_busy(), "control: nothing keeps the upgrade waiting");
+        let mut after = Outlet::default();
+        after.find_lost(before.lost());
+        assert!(after.next_due().is_some_and(|at| at <= Instant::now()));
+        assert_eq!(after.lost(), ["sb1"]);
+    }
+
+    #[test]
+    fn what_was_asked_for_one_is_known_by_its_name() {
+        assert!(Asked::Lay("sb1".into()).is_about("sb1") && Asked::Channel("sb1".into()).is_about("sb1"));
+        assert!(!Asked::Lay("sb10".into()).is_about("sb1"));
+        assert!(!Asked::Start(Asker { conn: 1, request: 1 }).is_about("sb1"));
     }
 }

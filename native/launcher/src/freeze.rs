@@ -5,9 +5,10 @@
 //! What is frozen dies of SIGKILL as any other, so nothing here matters to an end.
 
 use crate::cgroup::{Cgroups, field, read_at, write_at};
+use crate::clients::check_askers;
 use crate::error::{Doing, Error, Result};
 use crate::sandbox::{Asker, Sandbox, State, Waiter};
-use crate::server::{Server, check_askers, find, find_for, no_sandbox};
+use crate::server::{Server, find, find_for, no_sandbox};
 use crate::worker::Ticket;
 use caisson_wire::launcher::{self as wire, reply};
 use std::time::{Duration, Instant};

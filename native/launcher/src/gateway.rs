@@ -2,12 +2,14 @@
 
 use crate::error::{Doing, Error, Result};
 use crate::sys::{self, Forked};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
+use rustix::process::{Gid, Uid};
 use std::ffi::CString;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -28,13 +30,17 @@ const LAST_WORDS: u64 = 600;
 const MAX_LOG: u64 = 4 << 20;
 /// Of an operator's file.
 const MAX_FILE: u64 = 4 << 20;
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// How deep folders lie in that of its state.
+const STATE_DEPTH: u32 = 1;
 /// What is the gateway's own in its folder.
 const OWN_NAMES: [&str; 6] = ["agents.sock", "control.sock", "state", "java", "jars", "gateway.log"];
 const OPTIONS: [&str; 11] = [
     "-XX:+UseSerialGC",
     "-Xms16m",
     "-Xmx512m",
-    "-XX:MaxDirectMemorySize=256m",
+    // Half of it is the pool of buffers for bytes on their way (BufferPool); channels and the JDK have the rest.
+    "-XX:MaxDirectMemorySize=512m",
     "-XX:+DisableAttachMechanism",
     "-XX:-UsePerfData",
     "-XX:-HeapDumpOnOutOfMemoryError",
@@ -87,7 +93,8 @@ pub struct Running {
     /// It said that it listens.
     pub listens: bool,
     heard: Vec<u8>,
-    /// Its standard input: it ends when this closes.
+    /// Its standard input: it ends when this closes, in order, so that what passed is written down. No PDEATHSIG: the kernel
+    /// forgets that when a process becomes another user, and a kill would lose the last events.
     _leash: OwnedFd,
 }
 
@@ -161,7 +168,7 @@ impl Gateway {
     /// The end of its log.
     pub fn last_words(&self) -> String {
         let read = || -> io::Result<String> {
-            let mut file = std::fs::File::open(self.log())?;
+            let mut file = std::fs::File::from(self.plain_log(OFlags::RDONLY | OFlags::NONBLOCK)?);
             let length = file.metadata()?.len();
             io::Seek::seek(&mut file, io::SeekFrom::Start(length.saturating_sub(LAST_WORDS)))?;
             let mut bytes = Vec::new();
@@ -189,7 +196,6 @@ impl Gateway {
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing(|| "make a pipe".into())?;
         let log = self.open_log().doing(|| format!("open {}", self.log().display()))?;
         rustix::io::ioctl_fionbio(&words, true).doing(|| "make a pipe non-blocking".into())?;
-        let parent = rustix::process::getpid();
         // SAFETY: the outlet has one thread.
         match unsafe { sys::fork() }.doing(|| "fork the egress gateway".into())? {
             Forked::Parent(pid) => {
@@ -197,63 +203,93 @@ impl Gateway {
                 Ok(Running { pidfd, words: Some(words), listens: false, heard: Vec::new(), _leash: leash })
             }
             Forked::Child => {
-                let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0);
-                if rustix::process::getppid() == Some(parent) {
-                    let error = self.execute([&stdin, &stdout, &log]);
-                    let text = format!("caisson-launcher: the egress gateway does not start: {}\n", error.message);
-                    let _ = rustix::io::write(&log, text.as_bytes());
-                }
+                let error = self.execute([&stdin, &stdout, &log]);
+                let text = format!("caisson-launcher: the egress gateway does not start: {}\n", error.message);
+                let _ = rustix::io::write(&log, text.as_bytes());
                 // SAFETY: ends the process; nothing of the parent's state may be dropped here.
                 unsafe { libc::_exit(1) }
             }
         }
     }
 
-    /// The folder belongs to the gateway, and so does what an earlier one left in it.
+    /// The folder belongs to the gateway, and so does what an earlier one left in it. That one may have been taken over, and
+    /// this is root: no link of its making is followed, and nothing that has a name elsewhere is given away.
     fn make_folder(&self) -> io::Result<()> {
         if !self.folder.exists() {
             std::fs::DirBuilder::new().recursive(true).mode(0o750).create(&self.folder)?;
         }
-        for name in ["java", "jars"] {
-            std::fs::create_dir_all(self.folder.join(name))?;
+        let folder = rustix::fs::open(&self.folder, FOLDER, Mode::empty())?;
+        rustix::fs::fchmod(&folder, Mode::from_raw_mode(0o750))?;
+        self.give(&folder)?;
+        for name in ["java", "jars", "state"] {
+            match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno.into()),
+            }
         }
-        std::fs::create_dir_all(self.folder.join("state"))?;
-        std::fs::set_permissions(&self.folder, std::fs::Permissions::from_mode(0o750))?;
-        self.own(&self.folder)?;
-        self.own(&self.folder.join("state"))?;
-        let files = |folder: &Path| Ok::<_, io::Error>(std::fs::read_dir(folder)?.filter_map(|e| Some(e.ok()?.path())));
-        for path in files(&self.folder.join("state"))? {
-            self.own(&path)?;
-            if path.symlink_metadata()?.is_dir() {
-                files(&path)?.try_for_each(|path| self.own(&path))?;
+        let state = rustix::fs::openat(&folder, "state", FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
+        self.give(&state)?;
+        self.give_all(&state, STATE_DEPTH)
+    }
+
+    fn give_all(&self, folder: &OwnedFd, depth: u32) -> io::Result<()> {
+        for entry in rustix::fs::Dir::read_from(folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let file = rustix::fs::openat(folder, name, flags, Mode::empty())?;
+            let stat = rustix::fs::fstat(&file)?;
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile if stat.st_nlink == 1 => self.give(&file)?,
+                FileType::Directory if depth > 0 => {
+                    self.give(&file)?;
+                    let inner = rustix::fs::openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
+                    self.give_all(&inner, depth - 1)?;
+                }
+                _ => {}
             }
         }
         Ok(())
     }
 
+    /// Makes what is open here the gateway's.
+    fn give(&self, file: &OwnedFd) -> io::Result<()> {
+        let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid()));
+        Ok(rustix::fs::chownat(file, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH)?)
+    }
+
     fn copy_files(&self) -> io::Result<()> {
-        use std::os::unix::fs::OpenOptionsExt;
         for (name, from) in &self.files {
             let to = self.folder.join(name);
             let _ = std::fs::remove_file(&to);
             let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o400).open(&to)?;
             io::copy(&mut std::fs::File::open(from)?.take(MAX_FILE), &mut file)?;
-            self.own(&to)?;
+            self.give(&file.into())?;
         }
         Ok(())
     }
 
-    fn own(&self, path: &Path) -> io::Result<()> {
-        std::os::unix::fs::lchown(path, Some(self.uid), Some(self.gid()))
+    /// Root writes to it, in a folder that is the gateway's: it must be the file that it was, and not a link or a pipe.
+    fn open_log(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NONBLOCK;
+        let log = self.plain_log(flags)?;
+        if rustix::fs::fstat(&log)?.st_size as u64 > MAX_LOG {
+            rustix::fs::ftruncate(&log, 0)?;
+        }
+        Ok(log)
     }
 
-    fn open_log(&self) -> io::Result<OwnedFd> {
-        let too_long = std::fs::symlink_metadata(self.log()).is_ok_and(|m| m.len() > MAX_LOG);
-        let mut flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        if too_long {
-            flags |= OFlags::TRUNC;
+    fn plain_log(&self, flags: OFlags) -> io::Result<OwnedFd> {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let log = rustix::fs::open(self.log(), flags, Mode::from_raw_mode(0o600))?;
+        let stat = rustix::fs::fstat(&log)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_nlink != 1 {
+            return Err(io::Error::other("it is not a plain file"));
         }
-        Ok(rustix::fs::open(self.log(), flags, Mode::from_raw_mode(0o600))?)
+        Ok(log)
     }
 
     /// Returns only when it fails.
@@ -325,7 +361,7 @@ impl Gateway {
     }
 
     fn become_nobody(&self) -> Result<()> {
-        use rustix::process::{Gid, Resource, Rlimit, Uid, setrlimit};
+        use rustix::process::{Resource, Rlimit, setrlimit};
         let none = Rlimit { current: Some(0), maximum: Some(0) };
         let become_it = || -> io::Result<()> {
             setrlimit(Resource::Core, none)?;
@@ -343,6 +379,73 @@ impl Gateway {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    /// A gateway of nobody in a fresh folder, for which it takes root to make it.
+    fn nobody(name: &str) -> Option<(Gateway, PathBuf)> {
+        if !rustix::process::geteuid().is_root() {
+            println!("SKIPPED {name}: needs root");
+            return None;
+        }
+        let base = std::env::temp_dir().join(format!("caisson-gateway-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&base).unwrap();
+        let mut gateway = Gateway::new("/java".into(), "/jars".into(), base.join("egress"));
+        gateway.uid = 65_534;
+        Some((gateway, base))
+    }
+
+    #[test]
+    fn what_an_earlier_gateway_left_is_given_to_the_next_one_and_nothing_that_it_only_points_to() {
+        let Some((gateway, base)) = nobody("left") else { return };
+        gateway.make_folder().unwrap();
+        let state = base.join("egress/state");
+        std::fs::create_dir(state.join("inner")).unwrap();
+        std::fs::write(state.join("inner/own"), "").unwrap();
+        std::fs::write(state.join("own"), "").unwrap();
+        std::fs::write(base.join("roots"), "").unwrap();
+        std::fs::hard_link(base.join("roots"), state.join("linked")).unwrap();
+        std::os::unix::fs::symlink(base.join("roots"), state.join("pointer")).unwrap();
+        gateway.make_folder().unwrap();
+        let uid = |path: &Path| path.metadata().unwrap().uid();
+        for own in ["", "own", "inner", "inner/own"] {
+            assert_eq!(uid(&state.join(own)), gateway.uid, "{own}");
+        }
+        assert_eq!(uid(&base.join("roots")), 0);
+
+        // A whole folder of root's in the place of its own.
+        std::fs::rename(&state, base.join("egress/before")).unwrap();
+        std::fs::create_dir(base.join("etc")).unwrap();
+        std::fs::write(base.join("etc/shadow"), "").unwrap();
+        std::os::unix::fs::symlink(base.join("etc"), &state).unwrap();
+        assert!(gateway.make_folder().is_err());
+        assert_eq!((uid(&base.join("etc")), uid(&base.join("etc/shadow"))), (0, 0));
+        std::fs::remove_dir_all(base).unwrap();
+    }
+
+    #[test]
+    fn a_log_that_is_a_link_or_a_pipe_is_neither_written_nor_read() {
+        let Some((gateway, base)) = nobody("log") else { return };
+        gateway.make_folder().unwrap();
+        drop(gateway.open_log().unwrap());
+        std::fs::write(gateway.log(), "the last words").unwrap();
+        assert_eq!(gateway.last_words(), "the last words", "control");
+        let secret = base.join("secret");
+        std::fs::write(&secret, "of root").unwrap();
+        for kind in ["symlink", "hard link", "pipe"] {
+            std::fs::remove_file(gateway.log()).unwrap();
+            match kind {
+                "symlink" => std::os::unix::fs::symlink(&secret, gateway.log()).unwrap(),
+                "hard link" => std::fs::hard_link(&secret, gateway.log()).unwrap(),
+                _ => {
+                    let kind = FileType::Fifo;
+                    rustix::fs::mknodat(rustix::fs::CWD, gateway.log(), kind, Mode::RUSR | Mode::WUSR, 0).unwrap();
+                }
+            }
+            assert!(gateway.open_log().is_err(), "{kind}");
+            assert_eq!(gateway.last_words(), "", "{kind}");
+        }
+        std::fs::remove_dir_all(base).unwrap();
+    }
 
     #[test]
     fn a_file_of_the_operator_has_a_plain_name_and_a_path() {

@@ -1,6 +1,7 @@
 //! The life of sandboxes in the launcher's loop: parked, made, ended, cleared, and what time does to them.
 
 use crate::cgroup::TOP;
+use crate::clients::check_askers;
 use crate::disk;
 use crate::egress::Way;
 use crate::error::{Error, Result};
@@ -8,7 +9,7 @@ use crate::janitor::Leftover;
 use crate::request;
 use crate::sandbox::{Asker, Sandbox, State, Waiter, Waiting};
 use crate::seat::{self, Report};
-use crate::server::{Hint, Server, Source, add, check_askers, find_for, no_sandbox};
+use crate::server::{Hint, Server, Source, add, find_for, no_sandbox};
 use crate::sys;
 use caisson_wire::launcher::{self as wire, reply};
 use prost::Message;

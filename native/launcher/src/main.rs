@@ -4,6 +4,7 @@
 mod blank;
 mod cgroup;
 mod change;
+mod clients;
 mod confine;
 mod conn;
 mod create;
@@ -292,6 +293,8 @@ fn resume(
     let sandboxes = legacy.sandboxes(|name| stock.living(name))?;
     let old_agent = legacy.heirs.take(legacy.state.agent)?;
     let outlet = legacy.state.outlet.map(|fd| legacy.heirs.take(fd)).transpose()?;
+    let mut outlet = outlet.map_or_else(egress::Outlet::default, |fd| egress::Outlet::new(fd, None, options.control()));
+    outlet.find_lost(std::mem::take(&mut legacy.state.lost));
     let listener = legacy.heirs.take(legacy.state.listener)?;
     let socket_folder = legacy.heirs.take(legacy.state.socket_folder)?;
     // The agent that belongs to this version; sandboxes that live keep theirs.
@@ -321,7 +324,7 @@ fn resume(
         by_group: options.group.is_some(),
         state: options.state.clone(),
         degraded: legacy.state.degraded,
-        outlet: outlet.map_or_else(egress::Outlet::default, |fd| egress::Outlet::new(fd, None, options.control())),
+        outlet,
         snapshots,
         volumes,
         exit_when_idle: options.exit_when_idle,

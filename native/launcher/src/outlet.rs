@@ -11,11 +11,13 @@ use crate::sys::{self, Forked};
 use caisson_wire::egress::{Admitted, Introduce};
 use prost::Message;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Room for a question or an answer.
@@ -251,9 +253,7 @@ impl Outlet {
             ));
         }
         let talk = || -> io::Result<(UnixStream, Admitted)> {
-            let mut stream = UnixStream::connect(self.gateway.agents())?;
-            stream.set_read_timeout(Some(ADMISSION))?;
-            stream.set_write_timeout(Some(ADMISSION))?;
+            let mut stream = reach(&self.gateway.agents(), ADMISSION)?;
             let mut bytes = Vec::new();
             let introduce = Introduce {
                 version: caisson_wire::EGRESS_VERSION,
@@ -301,6 +301,17 @@ impl Outlet {
     }
 }
 
+/// A connection whose reads and writes have a timeout. So has the connecting itself: a gateway that accepts nothing would hold
+/// up the outlet for good once as many wait as may.
+fn reach(socket: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let connection = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    for way in [Timeout::Recv, Timeout::Send] {
+        set_socket_timeout(&connection, way, Some(patience))?;
+    }
+    connect(&connection, &SocketAddrUnix::new(socket)?)?;
+    Ok(connection.into())
+}
+
 /// In the sandbox's network namespace: the link, then the sockets.
 fn lay_here(namespace: BorrowedFd<'_>) -> Result<Vec<OwnedFd>> {
     // Process 1 does it as well, maybe later.
@@ -346,4 +357,22 @@ fn sockets(address: std::net::IpAddr) -> io::Result<[OwnedFd; 2]> {
     let any = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     bind(&udp, &SocketAddr::new(any, DNS_PORT))?;
     Ok([tcp, udp])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gateway_that_accepts_nothing_is_not_waited_for_without_end() {
+        let path = std::env::temp_dir().join(format!("caisson-full-{}", std::process::id()));
+        let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        listen(&listener, 1).unwrap();
+        let patience = Duration::from_millis(50);
+        let waiting: Vec<_> = (0..10).map(|_| reach(&path, patience)).collect();
+        assert!(waiting.first().unwrap().is_ok(), "control");
+        assert_eq!(waiting.last().unwrap().as_ref().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        std::fs::remove_file(path).unwrap();
+    }
 }

@@ -146,6 +146,9 @@ pub struct LauncherState {
     /// Channel to the outlet, where there is one.
     #[prost(int32, optional, tag = "19")]
     pub(crate) outlet: Option<RawFd>,
+    /// Sandboxes that wait for another channel to the gateway.
+    #[prost(string, repeated, tag = "20")]
+    pub(crate) lost: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -528,6 +531,7 @@ impl Server {
             sandboxes: self.sandboxes.values().filter_map(SandboxState::of).collect(),
             groups: self.parts.groups.made(),
             outlet: self.parts.outlet.channel.as_ref().map(AsRawFd::as_raw_fd),
+            lost: self.parts.outlet.lost(),
             ..Default::default()
         };
         self.parts.cgroups.hand_on(&mut state);

@@ -5,8 +5,8 @@ mod common;
 
 use caisson_wire::launcher::{self as wire, request};
 use common::agent::Agent;
-use common::{Census, Launcher, create, eventually_equal, fresh_base, id, skipped, wait_until};
-use std::path::{Path, PathBuf};
+use common::{Census, Client, Launcher, create, eventually_equal, fresh_base, id, skipped, wait_until};
+use std::path::PathBuf;
 
 const TOOLS: &str = r#"
 import socket, errno, sys
@@ -47,13 +47,32 @@ fn open(id: &str) -> wire::Create {
     wire::Create { egress: true, ..create(id) }
 }
 
-fn start(launcher: &Launcher) -> (common::Client, String, Agent) {
-    let mut client = launcher.client();
-    client.done(request::Body::StartGateway(wire::StartGateway {}));
-    let id = id();
-    client.create_as(open(&id));
-    let agent = Agent::connect(launcher, &id);
-    (client, id, agent)
+/// A launcher with a gateway and a sandbox that has a way out. Ends in this order.
+struct Stage {
+    agent: Agent,
+    client: Client,
+    launcher: Launcher,
+    id: String,
+}
+
+impl Stage {
+    /// `None` where the test is skipped.
+    fn open(test: &str) -> Option<Self> {
+        (!skipped(test)).then(|| Self::with(launcher()))
+    }
+
+    fn with(launcher: Launcher) -> Self {
+        let mut client = launcher.client();
+        client.done(request::Body::StartGateway(wire::StartGateway {}));
+        let id = id();
+        client.create_as(open(&id));
+        let agent = Agent::connect(&launcher, &id);
+        Self { agent, client, launcher, id }
+    }
+
+    fn python(&mut self, script: &str) -> String {
+        python(&mut self.agent, script)
+    }
 }
 
 fn python(agent: &mut Agent, script: &str) -> String {
@@ -62,19 +81,35 @@ fn python(agent: &mut Agent, script: &str) -> String {
     outcome.stdout
 }
 
-fn pid_of_gateway(folder: &Path) -> Option<i32> {
-    std::fs::read_to_string(folder.join("state/pid")).ok()?.parse().ok()
+/// Talks as soon as there is a way again.
+const AGAIN: &str = "
+import time
+for _ in range(200):
+    try: print(*talk(2, ('203.0.113.2', 80))[1:]); break
+    except OSError: time.sleep(0.05)
+";
+
+fn pid_of_gateway(launcher: &Launcher) -> Option<i32> {
+    std::fs::read_to_string(folder(launcher).join("state/pid")).ok()?.parse().ok()
+}
+
+/// Its pid is that of the host: the gateway has no pid namespace of its own.
+fn kill_gateway(launcher: &Launcher) -> i32 {
+    let pid = pid_of_gateway(launcher).unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL).unwrap();
+    pid
+}
+
+fn await_another_gateway(launcher: &Launcher, before: i32) {
+    wait_until("another gateway runs", || pid_of_gateway(launcher).is_some_and(|pid| pid != before));
 }
 
 #[test]
 fn a_connection_to_any_address_reaches_the_gateway_with_its_destination() {
-    if skipped("a_connection_to_any_address_reaches_the_gateway_with_its_destination") {
+    let Some(mut stage) = Stage::open("a_connection_to_any_address_reaches_the_gateway_with_its_destination") else {
         return;
-    }
-    let launcher = launcher();
-    let (_client, id, mut agent) = start(&launcher);
-    let out = python(
-        &mut agent,
+    };
+    let out = stage.python(
         r#"
 for family, address in [(2, ("203.0.113.9", 443)), (2, ("10.1.2.3", 1)), (2, ("192.0.0.1", 9)), (2, ("169.254.169.254", 80)),
                         (10, ("2001:db8::5", 8443)), (10, ("fdca:155a::1", 9)), (10, ("::ffff:198.51.100.4", 25))]:
@@ -91,20 +126,15 @@ for family, address in [(2, ("203.0.113.9", 443)), (2, ("10.1.2.3", 1)), (2, ("1
         "198.51.100.4 25",
     ]
     .iter()
-    .map(|to| format!("{id} {to} b'abc'"))
+    .map(|to| format!("{} {to} b'abc'", stage.id))
     .collect();
     assert_eq!(out.lines().collect::<Vec<_>>(), expected);
 }
 
 #[test]
 fn much_data_goes_both_ways_whole() {
-    if skipped("much_data_goes_both_ways_whole") {
-        return;
-    }
-    let launcher = launcher();
-    let (_client, _, mut agent) = start(&launcher);
-    let out = python(
-        &mut agent,
+    let Some(mut stage) = Stage::open("much_data_goes_both_ways_whole") else { return };
+    let out = stage.python(
         r#"
 import threading, os, hashlib
 def one(n, size, results):
@@ -126,13 +156,8 @@ print(len(results), all(results))
 
 #[test]
 fn a_question_for_a_name_is_answered_from_the_address_that_was_asked_and_other_datagrams_are_refused_at_once() {
-    if skipped("a_question_for_a_name") {
-        return;
-    }
-    let launcher = launcher();
-    let (_client, _, mut agent) = start(&launcher);
-    let out = python(
-        &mut agent,
+    let Some(mut stage) = Stage::open("a_question_for_a_name") else { return };
+    let out = stage.python(
         r#"
 import time
 for family, server in [(2, "8.8.8.8"), (2, "192.0.2.53"), (10, "2001:db8::53")]:
@@ -163,13 +188,8 @@ print(time.time() - start < 2)
 
 #[test]
 fn loopback_and_the_sandboxs_own_addresses_stay_inside() {
-    if skipped("loopback_and_the_sandboxs_own_addresses_stay_inside") {
-        return;
-    }
-    let launcher = launcher();
-    let (_client, _, mut agent) = start(&launcher);
-    let out = python(
-        &mut agent,
+    let Some(mut stage) = Stage::open("loopback_and_the_sandboxs_own_addresses_stay_inside") else { return };
+    let out = stage.python(
         r#"
 for family, address in [(2, "127.0.0.1"), (2, "127.9.9.9"), (10, "::1"), (2, "192.0.0.2"), (10, "fdca:155a::2")]:
     server = socket.socket(family); server.bind((address, 0)); server.listen()
@@ -214,27 +234,16 @@ except OSError as e: print(errno.errorcode[e.errno])
 
 #[test]
 fn the_death_of_the_gateway_closes_the_way_and_a_new_one_opens_it_for_sandboxes_that_live() {
-    if skipped("the_death_of_the_gateway") {
-        return;
-    }
-    let launcher = launcher();
-    let (_client, _, mut agent) = start(&launcher);
-    let before = pid_of_gateway(&folder(&launcher)).unwrap();
-    let open = agent.start(common::agent::shell(&format!(
+    let Some(mut stage) = Stage::open("the_death_of_the_gateway") else { return };
+    let open = stage.agent.start(common::agent::shell(&format!(
         "python3 - <<'END'\n{TOOLS}\ns = socket.create_connection((\"203.0.113.1\", 80)); s.recv(100)\nprint(1, flush=True)\n\
          try: print(s.recv(10))\nexcept ConnectionResetError: print('reset')\nEND"
     )));
-    agent.first_output(open);
-    // Its pid is that of the host: the gateway has no pid namespace of its own.
-    rustix::process::kill_process(rustix::process::Pid::from_raw(before).unwrap(), rustix::process::Signal::KILL)
-        .unwrap();
-    assert_eq!(agent.finish(open).unwrap().stdout, "1\nreset\n");
-    let closed = folder(&launcher).join("state/closed");
-    wait_until("another gateway runs", || pid_of_gateway(&folder(&launcher)).is_some_and(|pid| pid != before));
-    assert!(!closed.exists());
-    let script = "import time\nfor _ in range(200):\n    try: print(*talk(2, ('203.0.113.2', 80))[1:]); break\n    \
-                  except OSError: time.sleep(0.05)";
-    assert_eq!(python(&mut agent, script), "b'abc'\n");
+    stage.agent.first_output(open);
+    let before = kill_gateway(&stage.launcher);
+    assert_eq!(stage.agent.finish(open).unwrap().stdout, "1\nreset\n");
+    await_another_gateway(&stage.launcher, before);
+    assert_eq!(stage.python(AGAIN), "b'abc'\n");
 }
 
 #[test]
@@ -268,12 +277,8 @@ fn a_launcher_without_a_gateway_makes_no_sandbox_with_a_way_out() {
 
 #[test]
 fn the_gateway_is_nobody_and_sees_no_homes() {
-    if skipped("the_gateway_is_nobody_and_sees_no_homes") {
-        return;
-    }
-    let launcher = launcher();
-    let (_client, ..) = start(&launcher);
-    let pid = pid_of_gateway(&folder(&launcher)).unwrap();
+    let Some(stage) = Stage::open("the_gateway_is_nobody_and_sees_no_homes") else { return };
+    let pid = pid_of_gateway(&stage.launcher).unwrap();
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = |key: &str| status.lines().find(|l| l.starts_with(key)).unwrap().to_string();
     assert!(line("Uid:").split_whitespace().skip(1).all(|uid| uid.parse::<u32>().unwrap() >= 0x7FE0_0000), "{status}");
@@ -287,11 +292,8 @@ fn the_gateway_is_nobody_and_sees_no_homes() {
 
 #[test]
 fn nothing_is_left_of_a_sandbox_with_a_way_out() {
-    if skipped("nothing_is_left_of_a_sandbox_with_a_way_out") {
-        return;
-    }
-    let launcher = launcher();
-    let (mut client, first, agent) = start(&launcher);
+    let Some(stage) = Stage::open("nothing_is_left_of_a_sandbox_with_a_way_out") else { return };
+    let Stage { agent, mut client, launcher, id: first } = stage;
     drop(agent);
     client.destroy(&first);
     wait_until("the first sandbox is cleared", || Census::take(&launcher).cgroups == 0);
@@ -306,24 +308,20 @@ fn nothing_is_left_of_a_sandbox_with_a_way_out() {
 
 #[test]
 fn the_gateway_and_its_folder_end_with_the_launcher() {
-    if skipped("the_gateway_and_its_folder_end_with_the_launcher") {
-        return;
-    }
-    let launcher = launcher();
-    let (client, ..) = start(&launcher);
-    let (folder, pid) = (folder(&launcher), pid_of_gateway(&folder(&launcher)).unwrap());
+    let Some(stage) = Stage::open("the_gateway_and_its_folder_end_with_the_launcher") else { return };
+    let Stage { agent, client, launcher, .. } = stage;
+    let (folder, pid) = (folder(&launcher), pid_of_gateway(&launcher).unwrap());
     assert!(common::alive(pid as u32) && folder.exists(), "control");
-    drop(client);
+    drop((agent, client));
     let base = launcher.end_and_keep();
     wait_until("the gateway is gone", || !common::alive(pid as u32));
     assert!(!folder.exists() && !folder.parent().unwrap().exists());
     std::fs::remove_dir_all(base).unwrap();
     // A SIGKILL leaves the folder; the gateway goes all the same, and the next launcher clears.
-    let killed = self::launcher();
-    let (_client, ..) = start(&killed);
-    let pid = pid_of_gateway(&self::folder(&killed)).unwrap();
-    let left = self::folder(&killed);
-    let base = killed.kill();
+    let Stage { agent: _agent, client: _client, launcher, .. } = Stage::with(self::launcher());
+    let pid = pid_of_gateway(&launcher).unwrap();
+    let left = self::folder(&launcher);
+    let base = launcher.kill();
     wait_until("the gateway is gone", || !common::alive(pid as u32));
     assert!(left.exists(), "control: a SIGKILL leaves it");
     let _next = Launcher::start_as(&base, &["--socket", base.join("run/t/launcher.sock").to_str().unwrap()]);
@@ -344,13 +342,9 @@ fn a_sandbox_with_a_way_out_lives_through_an_upgrade() {
     launcher.upgrade();
     let mut agent = Agent::connect(&launcher, &id);
     assert!(python(&mut agent, "print(*talk(2, ('203.0.113.2', 80))[1:])").contains("abc"));
-    let gateway = pid_of_gateway(&folder(&launcher)).unwrap();
-    rustix::process::kill_process(rustix::process::Pid::from_raw(gateway).unwrap(), rustix::process::Signal::KILL)
-        .unwrap();
-    wait_until("another gateway runs", || pid_of_gateway(&folder(&launcher)).is_some_and(|pid| pid != gateway));
-    let script = "import time\nfor _ in range(200):\n    try: print(*talk(2, ('203.0.113.2', 80))[1:]); break\n    \
-                  except OSError: time.sleep(0.05)";
-    assert_eq!(python(&mut agent, script), "b'abc'\n");
+    let before = kill_gateway(&launcher);
+    await_another_gateway(&launcher, before);
+    assert_eq!(python(&mut agent, AGAIN), "b'abc'\n");
     let mut client = launcher.client();
     let another = common::id();
     client.create_as(open(&another));

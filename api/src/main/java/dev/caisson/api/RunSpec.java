@@ -77,177 +77,122 @@ public record RunSpec(
 
     /** The same with another program. */
     public RunSpec withProgram(Program newProgram) {
-        return new RunSpec(
-                newProgram,
-                arguments,
-                sandbox,
-                files,
-                out,
-                outLimit,
-                stdin,
-                workdir,
-                capture,
-                listFiles,
-                inlineFiles);
+        Draft draft = new Draft(this);
+        draft.program = newProgram;
+        return draft.spec();
     }
 
     /** The same with another arguments. */
     public RunSpec withArguments(List<String> newArguments) {
-        return new RunSpec(
-                program,
-                newArguments,
-                sandbox,
-                files,
-                out,
-                outLimit,
-                stdin,
-                workdir,
-                capture,
-                listFiles,
-                inlineFiles);
+        Draft draft = new Draft(this);
+        draft.arguments = newArguments;
+        return draft.spec();
     }
 
     /** The same with another sandbox. */
     public RunSpec withSandbox(SandboxSpec newSandbox) {
-        return new RunSpec(
-                program,
-                arguments,
-                newSandbox,
-                files,
-                out,
-                outLimit,
-                stdin,
-                workdir,
-                capture,
-                listFiles,
-                inlineFiles);
+        Draft draft = new Draft(this);
+        draft.sandbox = newSandbox;
+        return draft.spec();
     }
 
     /** The same with another list of files to copy in. */
     public RunSpec withFiles(List<HostFile> newFiles) {
-        return new RunSpec(
-                program,
-                arguments,
-                sandbox,
-                newFiles,
-                out,
-                outLimit,
-                stdin,
-                workdir,
-                capture,
-                listFiles,
-                inlineFiles);
+        Draft draft = new Draft(this);
+        draft.files = newFiles;
+        return draft.spec();
     }
 
     /** The same with another target folder. */
     public RunSpec withOut(Path newOut) {
-        return new RunSpec(
-                program,
-                arguments,
-                sandbox,
-                files,
-                Optional.of(newOut),
-                outLimit,
-                stdin,
-                workdir,
-                capture,
-                listFiles,
-                inlineFiles);
+        Draft draft = new Draft(this);
+        draft.out = Optional.of(newOut);
+        return draft.spec();
     }
 
     /** The same with another byte limit of collected files. */
     public RunSpec withOutLimit(ByteSize newOutLimit) {
-        return new RunSpec(
-                program,
-                arguments,
-                sandbox,
-                files,
-                out,
-                newOutLimit,
-                stdin,
-                workdir,
-                capture,
-                listFiles,
-                inlineFiles);
+        Draft draft = new Draft(this);
+        draft.outLimit = newOutLimit;
+        return draft.spec();
     }
 
     /** The same with another standard input. */
     public RunSpec withStdin(InputStream newStdin) {
-        return new RunSpec(
-                program,
-                arguments,
-                sandbox,
-                files,
-                out,
-                outLimit,
-                Optional.of(newStdin),
-                workdir,
-                capture,
-                listFiles,
-                inlineFiles);
+        Draft draft = new Draft(this);
+        draft.stdin = Optional.of(newStdin);
+        return draft.spec();
     }
 
     /** The same with another working directory. */
     public RunSpec withWorkdir(String newWorkdir) {
-        return new RunSpec(
-                program,
-                arguments,
-                sandbox,
-                files,
-                out,
-                outLimit,
-                stdin,
-                newWorkdir,
-                capture,
-                listFiles,
-                inlineFiles);
+        Draft draft = new Draft(this);
+        draft.workdir = newWorkdir;
+        return draft.spec();
     }
 
     /** The same with another choice of capturing. */
     public RunSpec withCapture(boolean newCapture) {
-        return new RunSpec(
-                program,
-                arguments,
-                sandbox,
-                files,
-                out,
-                outLimit,
-                stdin,
-                workdir,
-                newCapture,
-                listFiles,
-                inlineFiles);
+        Draft draft = new Draft(this);
+        draft.capture = newCapture;
+        return draft.spec();
     }
 
     /** The same with another choice of listing files. */
     public RunSpec withListFiles(boolean newListFiles) {
-        return new RunSpec(
-                program,
-                arguments,
-                sandbox,
-                files,
-                out,
-                outLimit,
-                stdin,
-                workdir,
-                capture,
-                newListFiles,
-                inlineFiles);
+        Draft draft = new Draft(this);
+        draft.listFiles = newListFiles;
+        return draft.spec();
     }
 
     /** The same with another choice of inline files. */
     public RunSpec withInlineFiles(boolean newInlineFiles) {
-        return new RunSpec(
-                program,
-                arguments,
-                sandbox,
-                files,
-                out,
-                outLimit,
-                stdin,
-                workdir,
-                capture,
-                listFiles,
-                newInlineFiles);
+        Draft draft = new Draft(this);
+        draft.inlineFiles = newInlineFiles;
+        return draft.spec();
+    }
+
+    /** A copy of which one field is set. */
+    private static final class Draft {
+        private Program program;
+        private List<String> arguments;
+        private SandboxSpec sandbox;
+        private List<HostFile> files;
+        private Optional<Path> out;
+        private ByteSize outLimit;
+        private Optional<InputStream> stdin;
+        private String workdir;
+        private boolean capture;
+        private boolean listFiles;
+        private boolean inlineFiles;
+
+        Draft(RunSpec spec) {
+            program = spec.program;
+            arguments = spec.arguments;
+            sandbox = spec.sandbox;
+            files = spec.files;
+            out = spec.out;
+            outLimit = spec.outLimit;
+            stdin = spec.stdin;
+            workdir = spec.workdir;
+            capture = spec.capture;
+            listFiles = spec.listFiles;
+            inlineFiles = spec.inlineFiles;
+        }
+
+        RunSpec spec() {
+            return new RunSpec(
+                    program,
+                    arguments,
+                    sandbox,
+                    files,
+                    out,
+                    outLimit,
+                    stdin,
+                    workdir,
+                    capture,
+                    listFiles,
+                    inlineFiles);
+        }
     }
 }

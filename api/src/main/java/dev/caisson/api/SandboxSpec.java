@@ -96,146 +96,65 @@ public record SandboxSpec(
 
     /** The same with another name. */
     public SandboxSpec withName(String newName) {
-        return new SandboxSpec(
-                Optional.of(newName),
-                labels,
-                tier,
-                template,
-                limits,
-                env,
-                maxLife,
-                allowDegraded,
-                root,
-                egress,
-                secrets);
+        Draft draft = new Draft(this);
+        draft.name = Optional.of(newName);
+        return draft.spec();
     }
 
     /** The same with another set of labels. */
     public SandboxSpec withLabels(Map<String, String> newLabels) {
-        return new SandboxSpec(
-                name,
-                newLabels,
-                tier,
-                template,
-                limits,
-                env,
-                maxLife,
-                allowDegraded,
-                root,
-                egress,
-                secrets);
+        Draft draft = new Draft(this);
+        draft.labels = newLabels;
+        return draft.spec();
     }
 
     /** The same with another tier. */
     public SandboxSpec withTier(Tier newTier) {
-        return new SandboxSpec(
-                name,
-                labels,
-                newTier,
-                template,
-                limits,
-                env,
-                maxLife,
-                allowDegraded,
-                root,
-                egress,
-                secrets);
+        Draft draft = new Draft(this);
+        draft.tier = newTier;
+        return draft.spec();
     }
 
     /** The same with another template. */
     public SandboxSpec withTemplate(String newTemplate) {
-        return new SandboxSpec(
-                name,
-                labels,
-                tier,
-                newTemplate,
-                limits,
-                env,
-                maxLife,
-                allowDegraded,
-                root,
-                egress,
-                secrets);
+        Draft draft = new Draft(this);
+        draft.template = newTemplate;
+        return draft.spec();
     }
 
     /** The same with another limits. */
     public SandboxSpec withLimits(Limits newLimits) {
-        return new SandboxSpec(
-                name,
-                labels,
-                tier,
-                template,
-                newLimits,
-                env,
-                maxLife,
-                allowDegraded,
-                root,
-                egress,
-                secrets);
+        Draft draft = new Draft(this);
+        draft.limits = newLimits;
+        return draft.spec();
     }
 
     /** The same with another environment. */
     public SandboxSpec withEnv(Map<String, String> newEnv) {
-        return new SandboxSpec(
-                name,
-                labels,
-                tier,
-                template,
-                limits,
-                newEnv,
-                maxLife,
-                allowDegraded,
-                root,
-                egress,
-                secrets);
+        Draft draft = new Draft(this);
+        draft.env = newEnv;
+        return draft.spec();
     }
 
     /** The same with another longest life. */
     public SandboxSpec withMaxLife(Duration newMaxLife) {
-        return new SandboxSpec(
-                name,
-                labels,
-                tier,
-                template,
-                limits,
-                env,
-                Optional.of(newMaxLife),
-                allowDegraded,
-                root,
-                egress,
-                secrets);
+        Draft draft = new Draft(this);
+        draft.maxLife = Optional.of(newMaxLife);
+        return draft.spec();
     }
 
     /** The same with another answer to a host that cannot do all. */
     public SandboxSpec withAllowDegraded(boolean newAllowDegraded) {
-        return new SandboxSpec(
-                name,
-                labels,
-                tier,
-                template,
-                limits,
-                env,
-                maxLife,
-                newAllowDegraded,
-                root,
-                egress,
-                secrets);
+        Draft draft = new Draft(this);
+        draft.allowDegraded = newAllowDegraded;
+        return draft.spec();
     }
 
     /** The same with another answer to commands that run as uid 0 inside. */
     public SandboxSpec withRoot(boolean newRoot) {
-        return new SandboxSpec(
-                name,
-                labels,
-                tier,
-                template,
-                limits,
-                env,
-                maxLife,
-                allowDegraded,
-                newRoot,
-                egress,
-                secrets);
+        Draft draft = new Draft(this);
+        draft.root = newRoot;
+        return draft.spec();
     }
 
     /**
@@ -244,18 +163,9 @@ public record SandboxSpec(
      * @param document JSON, as docs/egress-policy.md says
      */
     public SandboxSpec withEgress(String document) {
-        return new SandboxSpec(
-                name,
-                labels,
-                tier,
-                template,
-                limits,
-                env,
-                maxLife,
-                allowDegraded,
-                root,
-                Optional.of(document),
-                secrets);
+        Draft draft = new Draft(this);
+        draft.egress = Optional.of(document);
+        return draft.spec();
     }
 
     /**
@@ -284,17 +194,52 @@ public record SandboxSpec(
      * document names them.
      */
     public SandboxSpec withSecrets(List<SandboxSecret> newSecrets) {
-        return new SandboxSpec(
-                name,
-                labels,
-                tier,
-                template,
-                limits,
-                env,
-                maxLife,
-                allowDegraded,
-                root,
-                egress,
-                newSecrets);
+        Draft draft = new Draft(this);
+        draft.secrets = newSecrets;
+        return draft.spec();
+    }
+
+    /** A copy of which one field is set. */
+    private static final class Draft {
+        private Optional<String> name;
+        private Map<String, String> labels;
+        private Tier tier;
+        private String template;
+        private Limits limits;
+        private Map<String, String> env;
+        private Optional<Duration> maxLife;
+        private boolean allowDegraded;
+        private boolean root;
+        private Optional<String> egress;
+        private List<SandboxSecret> secrets;
+
+        Draft(SandboxSpec spec) {
+            name = spec.name;
+            labels = spec.labels;
+            tier = spec.tier;
+            template = spec.template;
+            limits = spec.limits;
+            env = spec.env;
+            maxLife = spec.maxLife;
+            allowDegraded = spec.allowDegraded;
+            root = spec.root;
+            egress = spec.egress;
+            secrets = spec.secrets;
+        }
+
+        SandboxSpec spec() {
+            return new SandboxSpec(
+                    name,
+                    labels,
+                    tier,
+                    template,
+                    limits,
+                    env,
+                    maxLife,
+                    allowDegraded,
+                    root,
+                    egress,
+                    secrets);
+        }
     }
 }

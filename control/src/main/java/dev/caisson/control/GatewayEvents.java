@@ -13,6 +13,7 @@ import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tools.jackson.core.JacksonException;
@@ -38,7 +39,14 @@ final class GatewayEvents {
     private final Boxes boxes;
     private final BlockingQueue<Item> queue = new LinkedBlockingQueue<>(WAITING);
 
-    private record Item(Event event, Runnable taken) {}
+    private long seen = -1; // of the thread that writes: the last number; -1: none yet
+
+    /**
+     * What was told.
+     *
+     * @param event null: the numbers begin anew
+     */
+    private record Item(@Nullable Event event, Runnable taken) {}
 
     GatewayEvents(Ledger ledger, Boxes boxes) {
         this.ledger = ledger;
@@ -57,8 +65,17 @@ final class GatewayEvents {
 
     /** An event; waits while there are too many. */
     void take(Event event, Runnable taken) {
+        put(new Item(event, taken));
+    }
+
+    /** The numbers of what is told from now on begin anew. */
+    void renumbered() {
+        put(new Item(null, () -> {}));
+    }
+
+    private void put(Item item) {
         try {
-            queue.put(new Item(event, taken));
+            queue.put(item);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
@@ -70,6 +87,7 @@ final class GatewayEvents {
             try {
                 some.add(queue.take());
                 queue.drainTo(some, MOST - 1);
+                some.forEach(this::count);
                 write(some);
                 some.getLast().taken().run();
                 some.clear();
@@ -79,17 +97,48 @@ final class GatewayEvents {
         }
     }
 
+    /** A hole in the numbers is what the gateway could not keep. */
+    private void count(Item item) {
+        Event event = item.event();
+        if (event != null && seen >= 0 && event.number() > seen + 1) {
+            LOG.atError()
+                    .addKeyValue("count", event.number() - seen - 1)
+                    .addKeyValue("before", event.number())
+                    .log("events of the egress gateway are lost");
+        }
+        seen = event == null ? 0 : Math.max(seen, event.number());
+    }
+
+    /** One that can never be written must not keep all that come behind it from being. */
     private void write(List<Item> some) throws InterruptedException {
+        try {
+            writeAll(some);
+        } catch (RuntimeException e) {
+            if (some.size() > 1) {
+                for (Item one : some) {
+                    write(List.of(one));
+                }
+            } else {
+                LOG.atError().setCause(e).log("an event of the egress gateway is lost");
+            }
+        }
+    }
+
+    private void writeAll(List<Item> some) throws InterruptedException {
         while (true) {
             try {
                 ledger.write(tx -> {
                     long last = tx.meta(meta()).map(Long::parseLong).orElse(0L);
                     for (Item item : some) {
-                        if (item.event().number() > last) {
-                            note(tx, item.event());
+                        Event event = item.event();
+                        if (event == null) {
+                            last = 0;
+                        } else if (event.number() > last) {
+                            note(tx, event);
+                            last = event.number();
                         }
                     }
-                    tx.meta(meta(), Long.toString(Math.max(last, last(some))));
+                    tx.meta(meta(), Long.toString(last));
                     return true;
                 });
                 return;
@@ -100,10 +149,6 @@ final class GatewayEvents {
                 TimeUnit.MILLISECONDS.sleep(RETRY_MILLIS);
             }
         }
-    }
-
-    private static long last(List<Item> some) {
-        return some.getLast().event().number();
     }
 
     private void note(Store.Tx tx, Event event) {

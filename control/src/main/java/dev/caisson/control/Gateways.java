@@ -136,11 +136,13 @@ final class Gateways {
                 .log("the gateway was not told of a way out, trying again");
     }
 
-    /** The sandbox is gone for good: the gateway may forget it. */
+    /**
+     * The sandbox is gone for good: the gateway may forget it, whoever told it. What keeps policies
+     * outlives this server and its engines.
+     */
     void gone(String sandbox) {
-        if (told.remove(sandbox) != null) {
-            open.values().forEach(gateway -> gateway.drop(sandbox));
-        }
+        told.remove(sandbox);
+        open.values().forEach(gateway -> gateway.drop(sandbox));
     }
 
     /** An engine was opened anew: what belonged to the old one is of no use. */
@@ -156,6 +158,11 @@ final class Gateways {
         @Override
         public void event(Event event) {
             events.take(event, () -> gateway.join().taken(event.number()));
+        }
+
+        @Override
+        public void renumbered() {
+            events.renumbered();
         }
 
         @Override

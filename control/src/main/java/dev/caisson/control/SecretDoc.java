@@ -60,80 +60,40 @@ record SecretDoc(
 
     /** The same value, read again. */
     SecretDoc readAgain(Instant now) {
-        return new SecretDoc(
-                spec,
-                source,
-                from,
-                refreshMillis,
-                sealed,
-                generation,
-                rotatedAt,
-                now,
-                expiresAt,
-                usage,
-                null);
-    }
-
-    /** Another value of the same source. */
-    SecretDoc refreshed(String newSealed, Instant now) {
-        return new SecretDoc(
-                spec,
-                source,
-                from,
-                refreshMillis,
-                newSealed,
-                generation + 1,
-                now,
-                now,
-                expiresAt,
-                usage,
-                null);
+        return read(now, null);
     }
 
     /** The source gave nothing. */
     SecretDoc failed(String why, Instant now) {
-        return new SecretDoc(
-                spec,
-                source,
-                from,
-                refreshMillis,
-                sealed,
-                generation,
-                rotatedAt,
-                now,
-                expiresAt,
-                usage,
-                why);
+        return read(now, why);
+    }
+
+    private SecretDoc read(Instant now, @Nullable String newProblem) {
+        Draft draft = new Draft(this);
+        draft.readAt = now;
+        draft.problem = newProblem;
+        return draft.doc();
+    }
+
+    /** Another value of the same source. */
+    SecretDoc refreshed(String newSealed, Instant now) {
+        Draft draft = new Draft(read(now, null));
+        draft.sealed = newSealed;
+        draft.generation = generation + 1;
+        draft.rotatedAt = now;
+        return draft.doc();
     }
 
     SecretDoc used(Usage now) {
-        return new SecretDoc(
-                spec,
-                source,
-                from,
-                refreshMillis,
-                sealed,
-                generation,
-                rotatedAt,
-                readAt,
-                expiresAt,
-                now,
-                problem);
+        Draft draft = new Draft(this);
+        draft.usage = now;
+        return draft.doc();
     }
 
     SecretDoc until(@Nullable Instant end) {
-        return new SecretDoc(
-                spec,
-                source,
-                from,
-                refreshMillis,
-                sealed,
-                generation,
-                rotatedAt,
-                readAt,
-                end,
-                usage,
-                problem);
+        Draft draft = new Draft(this);
+        draft.expiresAt = end;
+        return draft.doc();
     }
 
     String state(Instant now) {
@@ -193,5 +153,43 @@ record SecretDoc(
                 usage.requests(),
                 usage.bytes(),
                 problem);
+    }
+
+    /** A copy of which some fields are set. */
+    private static final class Draft {
+        private final SecretDoc doc;
+        private String sealed;
+        private long generation;
+        private @Nullable Instant rotatedAt;
+        private Instant readAt;
+        private @Nullable Instant expiresAt;
+        private Usage usage;
+        private @Nullable String problem;
+
+        Draft(SecretDoc doc) {
+            this.doc = doc;
+            sealed = doc.sealed;
+            generation = doc.generation;
+            rotatedAt = doc.rotatedAt;
+            readAt = doc.readAt;
+            expiresAt = doc.expiresAt;
+            usage = doc.usage;
+            problem = doc.problem;
+        }
+
+        SecretDoc doc() {
+            return new SecretDoc(
+                    doc.spec,
+                    doc.source,
+                    doc.from,
+                    doc.refreshMillis,
+                    sealed,
+                    generation,
+                    rotatedAt,
+                    readAt,
+                    expiresAt,
+                    usage,
+                    problem);
+        }
     }
 }

@@ -302,26 +302,51 @@ final class SecretFeed {
         Collection<Row> found;
         lock.lock();
         try {
-            Set.copyOf(undropped).forEach(this::drop);
             Map<String, Row> rows = rows(held.keySet());
             found = rows.values();
-            held.forEach((secret, one) -> {
-                long before = one.generation;
-                try {
-                    bring(secret, one, Optional.ofNullable(rows.get(secret)));
-                } catch (CaissonException e) {
-                    warn("secret", secret, e);
-                }
-                if (one.generation != before) {
-                    other.addAll(one.sandboxes);
-                }
-            });
-            Set.copyOf(untold).forEach(this::tell);
+            // Each question to a gateway that is away takes long, and others want the lock.
+            if (Set.copyOf(undropped).stream().allMatch(this::drop)
+                    && held.keySet().stream().allMatch(one -> look(one, rows, other))) {
+                tellAll();
+            }
         } finally {
             lock.unlock();
         }
         other.forEach(sandbox -> watchers.forEach(watcher -> watcher.accept(sandbox)));
         return found;
+    }
+
+    private void tellAll() {
+        for (String sandbox : Set.copyOf(untold)) {
+            if (!tell(sandbox)) {
+                return;
+            }
+        }
+    }
+
+    /**
+     * Brings the gateway to what the row of one says; under the lock.
+     *
+     * @param other takes the sandboxes for which that changed something
+     * @return false: it is away
+     */
+    private boolean look(String secret, Map<String, Row> rows, Set<String> other) {
+        Held one = hold(secret);
+        long before = one.generation;
+        try {
+            bring(secret, one, Optional.ofNullable(rows.get(secret)));
+        } catch (CaissonException e) {
+            warn("secret", secret, e);
+            return isThere(e);
+        }
+        if (one.generation != before) {
+            other.addAll(one.sandboxes);
+        }
+        return true;
+    }
+
+    private static boolean isThere(CaissonException failure) {
+        return failure.code() != ErrorCode.LAUNCHER_UNAVAILABLE;
     }
 
     /** Brings the gateway to what the row says; under the lock. */
@@ -355,17 +380,21 @@ final class SecretFeed {
         }
     }
 
-    private void drop(String secret) {
+    /** Whether the gateway is there. */
+    private boolean drop(String secret) {
         undropped.remove(secret);
         try {
             sink.dropSecret(secret);
         } catch (CaissonException e) {
             undropped.add(secret);
             warn("secret", secret, e);
+            return isThere(e);
         }
+        return true;
     }
 
-    private void tell(String sandbox) {
+    /** Whether the gateway is there. */
+    private boolean tell(String sandbox) {
         untold.remove(sandbox);
         try {
             sink.useSecrets(sandbox, usesOf(sandbox));
@@ -374,7 +403,9 @@ final class SecretFeed {
                 untold.add(sandbox);
                 warn("sandbox", sandbox, e);
             }
+            return isThere(e);
         }
+        return true;
     }
 
     private static void warn(String noun, String id, CaissonException e) {

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** A gateway that keeps what it is told, and can be away. */
 final class FakeSink implements SecretSink {
@@ -28,10 +29,14 @@ final class FakeSink implements SecretSink {
 
     volatile boolean away;
 
+    /** How often it was asked while it was away. */
+    final AtomicInteger missed = new AtomicInteger();
+
     record Put(String tenant, String name, String spec, String value) {}
 
     private void here(String what) {
         if (away) {
+            missed.incrementAndGet();
             throw CaissonException.of(ErrorCode.LAUNCHER_UNAVAILABLE, "The gateway is away.");
         }
         told.add(what);

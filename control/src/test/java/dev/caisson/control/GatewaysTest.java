@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import com.google.protobuf.ByteString;
+import dev.caisson.core.EgressListener;
 import dev.caisson.v1.ApprovalJson;
 import dev.caisson.v1.DecisionRequest;
 import dev.caisson.v1.EventJson;
@@ -16,8 +17,10 @@ import dev.caisson.wire.egress.Question;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -149,7 +152,7 @@ final class GatewaysTest {
                                 tx.usage(
                                         host.admin.tenant(),
                                         made.id(),
-                                        java.time.Instant.EPOCH,
+                                        Instant.EPOCH,
                                         host.clock.instant().plus(Duration.ofDays(1)),
                                         "session",
                                         100))
@@ -157,6 +160,62 @@ final class GatewaysTest {
                         .mapToLong(row -> row.egressBytes())
                         .sum();
         assertThat(bytes).isEqualTo(1000);
+    }
+
+    @Test
+    void whatAGatewayTellsThatCountsAnewIsWrittenDown() {
+        SandboxJson made = create();
+        host.gateway().tell(event(70, made.id(), "egress.denied", "{'target':'old.test'}"));
+        await().atMost(PATIENCE).until(() -> events("egress.denied").size() == 1);
+        host.gateway().cut();
+        await().atMost(PATIENCE)
+                .until(() ->
+                        host.gateway().requests().stream()
+                                .anyMatch(told -> told.getHello().getEventsAfter() == 70));
+        await().atMost(PATIENCE)
+                .until(() -> {
+                    // Maybe before the connection is there, so again; it counts once.
+                    host.gateway().tell(event(1, made.id(), "egress.denied", "{'target':'a'}"));
+                    return events("egress.denied").size() == 2;
+                });
+        host.gateway().tell(event(2, made.id(), "egress.denied", "{'target':'b'}"));
+        await().atMost(PATIENCE).until(() -> events("egress.denied").size() == 3);
+        await().atMost(PATIENCE)
+                .until(() ->
+                        host.gateway().requests().stream()
+                                .anyMatch(told -> told.getTaken().getUpTo() == 2));
+    }
+
+    @Test
+    void anEventThatCannotBeWrittenHoldsUpNoOther() {
+        SandboxJson made = create();
+        GatewayEvents told =
+                new GatewayEvents(host.service.parts().ledger(), host.service.parts().boxes());
+        List<Long> taken = new CopyOnWriteArrayList<>();
+        told.take(of(1, made, "egress.denied", "{}"), () -> taken.add(1L));
+        told.take(of(2, made, "egress.allowed", "null"), () -> taken.add(2L)); // no object
+        told.take(of(3, made, "egress.denied", "{}"), () -> taken.add(3L));
+        await().atMost(PATIENCE).until(() -> taken.contains(3L));
+        assertThat(events("egress.denied")).hasSize(2);
+    }
+
+    private EgressListener.Event of(long number, SandboxJson about, String type, String data) {
+        return new EgressListener.Event(
+                number, host.clock.instant(), about.id(), type, "", data, "1");
+    }
+
+    @Test
+    void theGatewayForgetsASandboxThatAnEarlierServerPutThere() {
+        SandboxJson made = create();
+        FakeHost next = host.restart();
+        try {
+            // One that has only heard of it, as after the engine was opened anew.
+            next.service.parts().gateways().reopened();
+            next.service.sandboxes().delete(next.admin, made.id());
+            await().atMost(PATIENCE).until(() -> next.gateway().sandbox(made.id()) == null);
+        } finally {
+            next.close();
+        }
     }
 
     @Test

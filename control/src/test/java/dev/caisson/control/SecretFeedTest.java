@@ -72,6 +72,23 @@ final class SecretFeedTest {
     }
 
     @Test
+    void aGatewayThatIsAwayIsAskedOnceInEachLookAndToldAllWhenItIsThere() {
+        String first = secret("first");
+        String second = secret("second");
+        uses.open("sb1", of(first));
+        uses.open("sb2", of(second));
+        sink.away = true;
+        sink.secrets.clear();
+        stage.parts.connect(sink); // it was started anew, and is away again
+        assertThat(sink.missed).as("a question takes long, and others wait").hasValue(1);
+        uses.tick();
+        assertThat(sink.missed).hasValue(2);
+        sink.away = false;
+        uses.tick();
+        assertThat(sink.secrets).containsOnlyKeys(first, second);
+    }
+
+    @Test
     void aValueIsOverwrittenOnceItIsHandedOver() {
         uses.open("sb1", of(secret("key")));
 

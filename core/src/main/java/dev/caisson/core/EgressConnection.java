@@ -52,6 +52,8 @@ final class EgressConnection implements AutoCloseable {
     private final Condition connected = writing.newCondition();
     private @Nullable SocketChannel channel; // guarded by writing
     private volatile boolean closed;
+    // What the gateway was told of this connection; then of the reading thread.
+    private volatile long after;
 
     EgressConnection(Path socket, EgressListener listener, long eventsAfter) {
         this.socket = socket;
@@ -88,8 +90,9 @@ final class EgressConnection implements AutoCloseable {
         SocketChannel opened = SocketChannel.open(StandardProtocolFamily.UNIX);
         try {
             opened.connect(UnixDomainSocketAddress.of(socket));
+            after = lastEvent.get();
             ControlHello.Builder hello =
-                    ControlHello.newBuilder().setVersion(VERSION).setEventsAfter(lastEvent.get());
+                    ControlHello.newBuilder().setVersion(VERSION).setEventsAfter(after);
             new FrameWriter(opened)
                     .write(
                             ControlRequest.newBuilder()
@@ -120,6 +123,12 @@ final class EgressConnection implements AutoCloseable {
                 read(new FrameReader(now, MAX_FRAME));
             } catch (IOException e) {
                 lose(now);
+            } catch (RuntimeException e) {
+                // Without this thread nobody would hear an answer any more. What it failed of is
+                // not told again.
+                lose(now);
+                Thread self = Thread.currentThread();
+                self.getUncaughtExceptionHandler().uncaughtException(self, e);
             }
             now = again();
         }
@@ -147,6 +156,12 @@ final class EgressConnection implements AutoCloseable {
     }
 
     private void event(GatewayEvent event) {
+        if (event.getNumber() <= after) {
+            // It tells only what comes behind that, unless its folder is gone and it counts anew.
+            after = 0;
+            lastEvent.set(0);
+            listener.renumbered();
+        }
         if (event.getNumber() > lastEvent.get()) {
             lastEvent.set(event.getNumber());
             listener.event(

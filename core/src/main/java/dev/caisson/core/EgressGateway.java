@@ -69,6 +69,11 @@ public final class EgressGateway implements SecretSink, AutoCloseable {
         }
 
         @Override
+        public void renumbered() {
+            listener.renumbered();
+        }
+
+        @Override
         public void question(Question question) {
             listener.question(question);
         }
@@ -124,13 +129,14 @@ public final class EgressGateway implements SecretSink, AutoCloseable {
         return ControlRequest.newBuilder().setPut(put);
     }
 
-    /** The sandbox is gone for good; nothing of it is kept. Waits for nothing. */
+    /**
+     * The sandbox is gone for good; nothing of it is kept. Waits for nothing. The gateway is told
+     * whether or not this client put it there: it may be of an earlier one.
+     */
     public void drop(String sandbox) {
-        if (sandboxes.remove(sandbox) != null) {
-            connection.send(
-                    ControlRequest.newBuilder()
-                            .setDrop(DropSandbox.newBuilder().setSandbox(sandbox)));
-        }
+        sandboxes.remove(sandbox);
+        connection.send(
+                ControlRequest.newBuilder().setDrop(DropSandbox.newBuilder().setSandbox(sandbox)));
     }
 
     /**
@@ -185,14 +191,18 @@ public final class EgressGateway implements SecretSink, AutoCloseable {
 
     @Override
     public void useSecrets(String sandbox, List<SecretUse> uses) {
-        Told told =
+        @Nullable Told told =
                 sandboxes.compute(
                         sandbox,
-                        (id, before) ->
-                                new Told(before == null ? null : before.plan(), List.copyOf(uses)));
-        EgressPlan plan = told.plan();
-        if (plan != null) {
-            connection.call(put(sandbox, plan, uses));
+                        (id, before) -> {
+                            EgressPlan plan = before == null ? null : before.plan();
+                            // Of one that was never made, or is gone, nothing is left to know.
+                            return plan == null && uses.isEmpty()
+                                    ? null
+                                    : new Told(plan, List.copyOf(uses));
+                        });
+        if (told != null && told.plan() != null) {
+            connection.call(put(sandbox, told.plan(), uses));
         }
     }
 

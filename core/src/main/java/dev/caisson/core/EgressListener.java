@@ -18,6 +18,12 @@ public interface EgressListener {
      */
     void event(Event event);
 
+    /**
+     * The gateway lost the folder with its events, as when the host was started anew, and counts
+     * from 1 again: the numbers of the events that follow have nothing to do with earlier ones.
+     */
+    default void renumbered() {}
+
     /** A sandbox wants to go where no rule allows; answered by {@link EgressGateway#decide}. */
     default void question(Question question) {}
 

@@ -143,6 +143,7 @@ final class AgentStream implements Duplex {
         try {
             if (lost == null) {
                 lost = reason;
+                traffic.over();
             }
             announced |= agentKnows;
             chunks.forEach(chunk -> {
@@ -290,6 +291,7 @@ final class AgentStream implements Duplex {
         while (bytes.hasRemaining()) {
             int size = reserve(Math.min(bytes.remaining(), BufferPool.WIDE * BufferPool.SIZE));
             traffic.in(size);
+            checkLost();
             ByteBuffer part = bytes.slice(bytes.position(), size);
             writer.data(id, part);
             bytes.position(bytes.position() + size);
@@ -360,6 +362,15 @@ final class AgentStream implements Duplex {
 
     private GatewayFrame.Builder frame() {
         return GatewayFrame.newBuilder().setStream(id);
+    }
+
+    private void checkLost() throws ResetException {
+        lock.lock();
+        try {
+            check();
+        } finally {
+            lock.unlock();
+        }
     }
 
     private void check() throws ResetException {

@@ -137,17 +137,43 @@ final class Bodies {
     static HttpBody decoded(HttpBody source, String coding) {
         return new Wrapper(source) {
             private @Nullable InputStream in;
+            private boolean ended;
             private final byte[] buffer = new byte[BUFFER];
 
             @Override
             public @Nullable ByteBuffer next() throws IOException {
+                if (ended) {
+                    return null;
+                }
                 InputStream now = in;
                 if (now == null) {
                     now = open(new Input(source), coding);
                     in = now;
                 }
                 int count = now.read(buffer);
-                return count < 0 ? null : ByteBuffer.wrap(buffer, 0, count);
+                if (count < 0) {
+                    end();
+                    return null;
+                }
+                return ByteBuffer.wrap(buffer, 0, count);
+            }
+
+            // Gives the memory of the inflater back, which the collector does not see.
+            private void end() throws IOException {
+                ended = true;
+                if (in != null) {
+                    in.close();
+                }
+            }
+
+            @Override
+            public void cancel() {
+                try {
+                    end();
+                } catch (IOException e) {
+                    throw new IllegalStateException("A body has nothing that fails to close", e);
+                }
+                source.cancel();
             }
 
             @Override
@@ -198,7 +224,13 @@ final class Bodies {
         // Servers send deflate with and without the header of zlib.
         return (first & 0x0f) == 8
                 ? new InflaterInputStream(in)
-                : new InflaterInputStream(in, new Inflater(true));
+                : new InflaterInputStream(in, new Inflater(true)) {
+                    @Override
+                    public void close() throws IOException {
+                        super.close();
+                        inf.end();
+                    }
+                };
     }
 
     private abstract static class Wrapper implements HttpBody {

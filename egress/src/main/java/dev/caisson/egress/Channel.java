@@ -224,16 +224,20 @@ final class Channel implements Closeable {
     }
 
     private void serve(AgentStream stream, Traffic traffic, byte[] address, int port) {
+        boolean done = false;
         try {
             ResetReason reason = sandbox.serve(stream, traffic, address, port);
             stream.finish(reason);
+            done = true;
         } catch (IOException e) {
-            close(); // the channel itself is gone
+            LOG.debug("an egress channel is gone sandbox={}", sandbox.id(), e);
         } catch (RuntimeException e) {
             LOG.error("a stream failed sandbox={}", sandbox.id(), e);
-            close(); // a defect: nothing is left half done
         } finally {
             serving.release();
+            if (!done) {
+                close(); // also after an Error: nothing is left half done
+            }
         }
     }
 

@@ -230,9 +230,10 @@ final class ControlConnection implements Closeable {
                 if (!outbox.await(wanted, EVENT_MILLIS)) {
                     continue;
                 }
+                long told = outbox.next();
                 GatewayEvent event = cursor.next();
                 if (event == null) {
-                    return wanted; // goes on in the next file
+                    return outbox.behind(path, wanted, told);
                 }
                 if (event.getNumber() >= wanted) {
                     reply(ControlReply.newBuilder().setEvent(event).build());

@@ -45,7 +45,8 @@ final class DnsClient implements Resolver {
     private void ask(HostName name, int type, CompletableFuture<List<IpAddress>> into) {
         try {
             into.complete(ask(name, type));
-        } catch (IOException e) {
+        } catch (IOException | RuntimeException e) {
+            // Whatever it is: somebody waits.
             into.completeExceptionally(e);
         }
     }

@@ -155,8 +155,9 @@ final class Gateway implements Closeable {
         }
         if (sandbox.isPresent()) {
             Channel channel = new Channel(sandbox.get(), connection, input);
-            sandbox.get().joined(channel);
-            channel.run();
+            if (sandbox.get().joined(channel)) {
+                channel.run();
+            }
         }
     }
 

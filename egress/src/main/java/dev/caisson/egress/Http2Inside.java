@@ -20,12 +20,15 @@ import org.eclipse.jetty.http2.frames.GoAwayFrame;
 import org.eclipse.jetty.http2.frames.HeadersFrame;
 import org.eclipse.jetty.http2.frames.ResetFrame;
 import org.eclipse.jetty.util.Callback;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** HTTP/2 with a program inside: a thread for each of its requests. */
 final class Http2Inside implements ServerSessionListener {
     private static final Duration AFTER_END = Duration.ofSeconds(2);
     // A program that goes on and on does not want to be told.
     private static final int MOST_REFUSED = 100;
+    private static final Logger LOG = LoggerFactory.getLogger(Http2Inside.class);
 
     private final RequestCheck check;
     private final HttpForward forward;
@@ -116,6 +119,9 @@ final class Http2Inside implements ServerSessionListener {
             } catch (IOException e) {
                 // The program has gone, or was shown that the answer is broken.
                 abort();
+            } catch (RuntimeException e) {
+                LOG.error("a request failed", e);
+                abort(); // nobody waits for an answer that does not come
             }
         }
 

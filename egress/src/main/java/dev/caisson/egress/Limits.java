@@ -6,6 +6,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -133,17 +134,22 @@ final class Limits {
         held.addAndGet(-bytes);
     }
 
-    /** Bytes on their way in; waits when they come too fast. False: no more may come. */
-    boolean in(int bytes) {
-        return pass(in, bytes);
+    /**
+     * Bytes on their way in; waits when they come too fast.
+     *
+     * @param over whether the connection is lost, so that there is nothing to wait for
+     * @return false: no more may come
+     */
+    boolean in(int bytes, BooleanSupplier over) {
+        return pass(in, bytes, over);
     }
 
     /** Bytes on their way out. */
-    boolean out(int bytes) {
-        return pass(out, bytes);
+    boolean out(int bytes, BooleanSupplier over) {
+        return pass(out, bytes, over);
     }
 
-    private boolean pass(@Nullable TokenBucket bucket, int bytes) {
+    private boolean pass(@Nullable TokenBucket bucket, int bytes, BooleanSupplier over) {
         used.addAndGet(bytes);
         if (exhausted()) {
             hit.accept("bytes");
@@ -152,6 +158,9 @@ final class Limits {
         if (bucket != null) {
             long end = System.nanoTime() + bucket.take(bytes);
             for (long left = end - System.nanoTime(); left > 0; left = end - System.nanoTime()) {
+                if (over.getAsBoolean()) {
+                    break;
+                }
                 LockSupport.parkNanos(Math.min(left, MAX_WAIT));
             }
         }

@@ -28,6 +28,7 @@ final class NameTable {
     // Guarded by this.
     private final Map<String, Integer> indexes = new HashMap<>();
     private final Map<Integer, HostName> names = new HashMap<>();
+    private boolean closed;
 
     /** Keeps a line. */
     @FunctionalInterface
@@ -70,7 +71,7 @@ final class NameTable {
     /**
      * The index of a name, a new one when it has none.
      *
-     * @return empty when there are too many names
+     * @return empty when there are too many names, or the sandbox is gone
      * @throws IOException when it cannot be kept
      */
     synchronized Optional<Integer> index(HostName name) throws IOException {
@@ -78,7 +79,7 @@ final class NameTable {
         if (known != null) {
             return Optional.of(known);
         }
-        if (names.size() >= Math.min(MAX, ranges.last() / 2)) {
+        if (closed || names.size() >= Math.min(MAX, ranges.last() / 2)) {
             return Optional.empty();
         }
         int index = start(name);
@@ -88,6 +89,11 @@ final class NameTable {
         file.append(index + " " + name + "\n");
         bind(name, index);
         return Optional.of(index);
+    }
+
+    /** No name is added any more, and nothing written. */
+    synchronized void close() {
+        closed = true;
     }
 
     /** The same in each life of a sandbox, another one in another sandbox. */

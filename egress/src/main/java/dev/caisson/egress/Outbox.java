@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
@@ -22,8 +23,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Events of one client until it has taken them, numbered without holes, in files that survive the
  * death of the gateway and of the client. A file is named by the number of its first event; when
- * all of them together are too long the oldest goes, and who asks then sees the gap in the numbers.
- * Safe for use by several threads.
+ * all of them together are too long the oldest goes. Who asks for what is not there, or could not
+ * be written, sees the gap in the numbers. Safe for use by several threads.
  */
 final class Outbox implements Closeable {
     private static final int MAX_EVENT = 64 << 10;
@@ -96,34 +97,48 @@ final class Outbox implements Closeable {
     void add(GatewayEvent.Builder event) {
         lock.lock();
         try {
-            if (closed) {
-                return;
+            if (!closed) {
+                // Of one that is lost as well: the hole tells of it.
+                long number = next++;
+                append(event.setNumber(number).build(), number);
+                added.signalAll();
             }
-            ByteBuffer bytes = ChannelWriter.encode(event.setNumber(next).build());
-            if (bytes.remaining() > MAX_EVENT) {
-                LOG.warn("event too long type={} sandbox={}", event.getType(), event.getSandbox());
-                return;
-            }
-            FileChannel file = room();
-            long before = file.position();
-            try {
-                while (bytes.hasRemaining()) {
-                    file.write(bytes);
-                }
-            } catch (IOException e) {
-                file.truncate(before);
-                throw e;
-            }
-            next++;
-            added.signalAll();
         } catch (IOException e) {
+            added.signalAll();
             LOG.error("event lost type={} sandbox={}", event.getType(), event.getSandbox(), e);
         } finally {
             lock.unlock();
         }
     }
 
-    private FileChannel room() throws IOException {
+    private void append(GatewayEvent event, long number) throws IOException {
+        ByteBuffer bytes = ChannelWriter.encode(event);
+        if (bytes.remaining() > MAX_EVENT) {
+            LOG.warn("event too long type={} sandbox={}", event.getType(), event.getSandbox());
+        } else {
+            write(room(number), bytes);
+        }
+    }
+
+    private void write(FileChannel file, ByteBuffer bytes) throws IOException {
+        long before = file.position();
+        try {
+            while (bytes.hasRemaining()) {
+                file.write(bytes);
+            }
+        } catch (IOException e) {
+            try {
+                file.truncate(before);
+            } catch (IOException again) {
+                current = null; // nothing can be read behind half an event
+                file.close();
+                e.addSuppressed(again);
+            }
+            throw e;
+        }
+    }
+
+    private FileChannel room(long number) throws IOException {
         FileChannel file = current;
         if (file != null && file.position() < sizes.file()) {
             return file;
@@ -132,11 +147,11 @@ final class Outbox implements Closeable {
             file.close();
             current = null;
         }
-        Path path = folder.resolve(prefix + next);
+        Path path = folder.resolve(prefix + number);
         FileChannel begun =
                 FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
         current = begun;
-        files.put(next, path);
+        files.put(number, path);
         while (files.size() > sizes.files()) {
             LOG.warn("outbox full, oldest events dropped file={}", files.firstEntry().getValue());
             Files.deleteIfExists(files.pollFirstEntry().getValue());
@@ -208,6 +223,26 @@ final class Outbox implements Closeable {
             }
             Long key = files.floorKey(number);
             return key == null ? files.firstEntry().getValue() : files.get(key);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Where to go on when all of a file was read and a number that was given is not in it.
+     *
+     * @param wanted that number
+     * @param told the next number, as it was before the end of the file was seen
+     */
+    long behind(Path file, long wanted, long told) {
+        lock.lock();
+        try {
+            Map.Entry<Long, Path> its = files.floorEntry(wanted);
+            if (its != null && !its.getValue().equals(file)) {
+                return wanted; // a file was begun meanwhile
+            }
+            Long later = files.higherKey(wanted);
+            return later == null ? told : Math.min(later, told);
         } finally {
             lock.unlock();
         }

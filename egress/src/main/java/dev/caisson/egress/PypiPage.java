@@ -17,6 +17,7 @@ import java.util.Optional;
 record PypiPage(String base, List<Link> links) {
     private static final int MAX_ATTRIBUTES = 16;
     private static final int MAX_VALUE = 4096;
+    private static final int MAX_ESCAPE = 10;
     private static final List<String> KEPT =
             List.of(
                     "href",
@@ -117,11 +118,12 @@ record PypiPage(String base, List<Link> links) {
         int from = 0;
         while (at >= 0) {
             plain.append(text, from, at);
-            int end = text.indexOf(';', at);
-            String letter = end < 0 || end - at > 9 ? "" : entity(text.substring(at + 1, end));
+            // No further than an escape is long: a text may be all of signs that begin one.
+            int end = text.indexOf(';', at, Math.min(text.length(), at + MAX_ESCAPE));
+            String letter = end < 0 ? "" : entity(text.substring(at + 1, end));
             plain.append(letter.isEmpty() ? "&" : letter);
             from = letter.isEmpty() ? at + 1 : end + 1;
-            at = end < 0 ? -1 : text.indexOf('&', from);
+            at = text.indexOf('&', from);
         }
         return plain.append(text, from, text.length()).toString();
     }

@@ -68,6 +68,7 @@ final class Sandbox implements Session, DnsAnswers.Names {
     private @Nullable String trustedPem;
     private long usedKept;
     private long touched = System.nanoTime();
+    private boolean closed;
 
     /**
      * What a client said of the sandbox.
@@ -118,8 +119,8 @@ final class Sandbox implements Session, DnsAnswers.Names {
         sendTrust();
     }
 
-    /** Secrets came or went. */
-    void refreshSecrets() {
+    /** Secrets came or went; one at a time, so that what was read last is what holds. */
+    synchronized void refreshSecrets() {
         PutSandbox put = rules.put();
         secrets = services.secrets().held(key.owner(), put.getTenant(), put.getSecretsList());
     }
@@ -136,10 +137,17 @@ final class Sandbox implements Session, DnsAnswers.Names {
     // ---- the channel
     // ------------------------------------------------------------------------------
 
-    /** A channel was admitted; an earlier one ends. */
-    void joined(Channel next) {
+    /**
+     * A channel was admitted; an earlier one ends.
+     *
+     * @return false: the sandbox was dropped meanwhile, and nothing may pass on the channel
+     */
+    boolean joined(Channel next) {
         Channel before;
         synchronized (this) {
+            if (closed) {
+                return false;
+            }
             before = channel;
             channel = next;
             // It may be a restored sandbox, of which a copy may run elsewhere: it gets keys of its
@@ -152,6 +160,7 @@ final class Sandbox implements Session, DnsAnswers.Names {
         if (before != null) {
             before.close();
         }
+        return true;
     }
 
     void left(Channel gone) {
@@ -164,7 +173,7 @@ final class Sandbox implements Session, DnsAnswers.Names {
 
     /** What programs inside have to trust; null while nothing is terminated. */
     synchronized @Nullable Trust trust() {
-        if (!rules.policy().terminates() && secrets.isEmpty()) {
+        if (closed || (!rules.policy().terminates() && secrets.isEmpty())) {
             return null;
         }
         trustedPem = authority().pem();
@@ -441,6 +450,9 @@ final class Sandbox implements Session, DnsAnswers.Names {
     void keep() {
         long now = System.nanoTime();
         synchronized (this) {
+            if (closed) {
+                return; // its files are gone, and stay so
+            }
             if (channel != null && now - touched > TOUCH) {
                 touched = now;
                 try {
@@ -464,7 +476,12 @@ final class Sandbox implements Session, DnsAnswers.Names {
 
     /** Ends its channel and forgets what is in memory. */
     void close() {
-        Channel open = channel;
+        Channel open;
+        synchronized (this) {
+            closed = true;
+            open = channel;
+        }
+        names.close();
         if (open != null) {
             open.close();
         }

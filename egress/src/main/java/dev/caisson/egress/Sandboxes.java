@@ -109,8 +109,13 @@ final class Sandboxes {
     /** Now and then: keeps counters, renews what is about to expire. */
     void tend() {
         for (Sandbox sandbox : sandboxes.values()) {
-            sandbox.keep();
-            sandbox.sendTrust();
+            try {
+                sandbox.keep();
+                sandbox.sendTrust();
+            } catch (RuntimeException e) {
+                // The others are tended all the same.
+                LOG.error("not tended sandbox={}", sandbox.key().id(), e);
+            }
         }
     }
 

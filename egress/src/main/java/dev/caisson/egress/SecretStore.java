@@ -20,6 +20,8 @@ final class SecretStore {
 
     private final ConcurrentHashMap<SandboxKey, Entry> entries = new ConcurrentHashMap<>();
     private final StateFolder state;
+    // One change at a time, so that the file and the memory say the same.
+    private final Object changing = new Object();
 
     /** A secret without a sandbox, so without a placeholder. */
     private record Entry(String tenant, HeldSecret secret) {}
@@ -36,14 +38,18 @@ final class SecretStore {
             throw new IllegalArgumentException("A secret has 1 to " + MAX_VALUE + " bytes.");
         }
         Entry entry = entry(secret);
-        state.keepSecret(key, secret);
-        clear(entries.put(key, entry));
+        synchronized (changing) {
+            state.keepSecret(key, secret);
+            clear(entries.put(key, entry));
+        }
     }
 
     void drop(int owner, String secret) throws IOException {
         SandboxKey key = key(owner, secret);
-        state.dropSecret(key);
-        clear(entries.remove(key));
+        synchronized (changing) {
+            state.dropSecret(key);
+            clear(entries.remove(key));
+        }
     }
 
     private static SandboxKey key(int owner, String secret) {

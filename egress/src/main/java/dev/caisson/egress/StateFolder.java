@@ -173,11 +173,16 @@ final class StateFolder {
 
     private void replace(String name, byte[] content) throws IOException {
         Path early = Files.createTempFile(folder, name, ".new"); // mode 0600
-        Files.write(early, content);
-        Files.move(
-                early,
-                folder.resolve(name),
-                StandardCopyOption.ATOMIC_MOVE,
-                StandardCopyOption.REPLACE_EXISTING);
+        try {
+            Files.write(early, content);
+            Files.move(
+                    early,
+                    folder.resolve(name),
+                    StandardCopyOption.ATOMIC_MOVE,
+                    StandardCopyOption.REPLACE_EXISTING);
+        } catch (IOException e) {
+            Files.deleteIfExists(early); // on a full disk it is tried each second
+            throw e;
+        }
     }
 }

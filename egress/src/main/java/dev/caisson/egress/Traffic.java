@@ -9,6 +9,7 @@ final class Traffic {
     private final BufferPool buffers;
     private final AtomicLong bytesIn = new AtomicLong();
     private final AtomicLong bytesOut = new AtomicLong();
+    private volatile boolean over;
 
     Traffic(Limits limits, BufferPool buffers) {
         this.limits = limits;
@@ -30,7 +31,7 @@ final class Traffic {
     /** Bytes that go into the sandbox. */
     void in(int bytes) throws ResetException {
         bytesIn.addAndGet(bytes);
-        if (!limits.in(bytes)) {
+        if (!limits.in(bytes, () -> over)) {
             throw new ResetException(ResetReason.RESET_LIMIT);
         }
     }
@@ -38,9 +39,14 @@ final class Traffic {
     /** Bytes that leave it. */
     void out(int bytes) throws ResetException {
         bytesOut.addAndGet(bytes);
-        if (!limits.out(bytes)) {
+        if (!limits.out(bytes, () -> over)) {
             throw new ResetException(ResetReason.RESET_LIMIT);
         }
+    }
+
+    /** The connection is lost: whoever waits for the rate waits no longer. */
+    void over() {
+        over = true;
     }
 
     long bytesIn() {

@@ -3,11 +3,16 @@ package dev.caisson.egress;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.caisson.policy.HostName;
 import dev.caisson.policy.IpAddress;
+import dev.caisson.v1.EgressLimits;
 import dev.caisson.wire.egress.Admitted;
 import dev.caisson.wire.egress.GatewayEvent;
 import dev.caisson.wire.egress.ResetReason;
+import java.io.IOException;
+import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -74,6 +79,62 @@ class GatewayTest {
                         assertThat(denial.getRemedy()).isNotEmpty();
                     });
             assertThat(server.connections).hasValue(0);
+        }
+    }
+
+    @Test
+    void aChannelThatIsAdmittedWhileItsSandboxIsDroppedCarriesNothing() throws Exception {
+        try (Rig rig = Rig.started()) {
+            FakeClient client = rig.client();
+            client.put("sb1", Rig.policy(Rig.host("a.test", 443)));
+            Sandbox dropped = rig.sandbox("sb1");
+            client.put("sb2", Rig.policy(Rig.host("a.test", 443)));
+            assertThat(rig.sandbox("sb2").joined(channel(rig.sandbox("sb2"))))
+                    .as("control")
+                    .isTrue();
+            client.drop("sb1");
+            assertThat(dropped.joined(channel(dropped))).isFalse();
+        }
+    }
+
+    private static Channel channel(Sandbox sandbox) throws IOException {
+        SocketChannel nowhere = SocketChannel.open();
+        return new Channel(sandbox, nowhere, new FrameInput(nowhere, Channel.MAX_FRAME));
+    }
+
+    @Test
+    void ofASandboxThatIsDroppedNoFileComesAgain() throws Exception {
+        try (Rig rig = Rig.started()) {
+            FakeClient client = rig.client();
+            EgressLimits bytes = new EgressLimits(1000L, null, null, null, null);
+            client.put("sb1", Rig.limits(Rig.policy(Rig.host("a.test", 443)), bytes));
+            Sandbox dropped = rig.sandbox("sb1");
+            assertThat(dropped.addresses(HostName.of("a.test"))).as("control").isPresent();
+            assertThat(files(rig, "sb1")).as("control").isNotEmpty();
+            client.drop("sb1");
+            dropped.traffic().out(10);
+            dropped.keep();
+            assertThat(dropped.addresses(HostName.of("b.test"))).isEmpty();
+            assertThat(files(rig, "sb1")).isEmpty();
+        }
+    }
+
+    @Test
+    void whatCannotBeKeptLeavesNoHalfOfIt() throws Exception {
+        try (Rig rig = Rig.started()) {
+            SandboxKey key = new SandboxKey(Rig.OWNER, "sb1");
+            Files.createDirectories(rig.folder.resolve("state/" + key + ".put/x"));
+            assertThat(rig.client().tryPut("sb1", Rig.policy()).getError().getCode())
+                    .isEqualTo("internal");
+            assertThat(files(rig, "sb1")).containsExactly(key + ".put");
+        }
+    }
+
+    private static List<String> files(Rig rig, String sandbox) throws IOException {
+        try (var files = Files.list(rig.folder.resolve("state"))) {
+            return files.map(file -> String.valueOf(file.getFileName()))
+                    .filter(name -> name.contains(sandbox))
+                    .toList();
         }
     }
 
@@ -160,11 +221,9 @@ class GatewayTest {
 
     @Test
     void anUnreachableServerIsAFailureThatIsToldAndNoDenial() throws Exception {
-        try (Rig rig = Rig.started()) {
-            int port;
-            try (EchoServer gone = new EchoServer("")) {
-                port = gone.port();
-            }
+        try (Rig rig = Rig.started();
+                RefusingPort refusing = new RefusingPort()) {
+            int port = refusing.port();
             FakeClient client = rig.client();
             client.put("sb1", rig.local("gone.test", port, "tcp"));
             FakeAgent agent = rig.agent("sb1");

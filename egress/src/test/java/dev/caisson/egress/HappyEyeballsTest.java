@@ -12,11 +12,9 @@ import org.junit.jupiter.api.Test;
 class HappyEyeballsTest {
     @Test
     void takesTheOneThatAnswers() throws Exception {
-        int dead;
-        try (EchoServer gone = new EchoServer("")) {
-            dead = gone.port();
-        }
-        try (EchoServer server = new EchoServer("")) {
+        try (RefusingPort refusing = new RefusingPort();
+                EchoServer server = new EchoServer("")) {
+            int dead = refusing.port();
             HappyEyeballs.Winner winner =
                     HappyEyeballs.connect(
                             List.of(
@@ -31,17 +29,16 @@ class HappyEyeballsTest {
 
     @Test
     void saysThatNobodyAnswers() throws Exception {
-        int dead;
-        try (EchoServer gone = new EchoServer("")) {
-            dead = gone.port();
+        try (RefusingPort refusing = new RefusingPort()) {
+            int dead = refusing.port();
+            assertThatThrownBy(() ->
+                            HappyEyeballs.connect(
+                                    List.of(
+                                            new InetSocketAddress(
+                                                    InetAddress.ofLiteral("127.0.0.1"), dead),
+                                            new InetSocketAddress(
+                                                    InetAddress.ofLiteral("127.0.0.2"), dead))))
+                    .isInstanceOf(IOException.class);
         }
-        assertThatThrownBy(() ->
-                        HappyEyeballs.connect(
-                                List.of(
-                                        new InetSocketAddress(
-                                                InetAddress.ofLiteral("127.0.0.1"), dead),
-                                        new InetSocketAddress(
-                                                InetAddress.ofLiteral("127.0.0.2"), dead))))
-                .isInstanceOf(IOException.class);
     }
 }

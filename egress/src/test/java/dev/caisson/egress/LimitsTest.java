@@ -1,14 +1,17 @@
 package dev.caisson.egress;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import dev.caisson.policy.EgressCaps;
 import dev.caisson.policy.Verdict;
 import dev.caisson.wire.egress.Denials;
 import dev.caisson.wire.egress.GatewayEvent;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
@@ -42,9 +45,20 @@ class LimitsTest {
         assertThat(hit).containsExactly("connections");
         limits.caps(caps(1, OptionalLong.of(10)));
         assertThat(limits.begin()).isFalse();
-        assertThat(limits.out(11)).isFalse();
+        assertThat(limits.out(11, () -> false)).isFalse();
         assertThat(limits.begin()).isFalse();
         assertThat(hit).containsExactly("connections", "connections", "bytes", "bytes");
+    }
+
+    @Test
+    void aConnectionThatIsLostDoesNotWaitForTheRate() {
+        EgressCaps slow = new EgressCaps(OptionalLong.empty(), OptionalLong.of(1), 10, 10, 10);
+        Limits limits = new Limits(slow, 0, what -> {});
+        AtomicInteger asked = new AtomicInteger();
+        assertTimeoutPreemptively(
+                Duration.ofSeconds(10),
+                () -> assertThat(limits.in(1_000_000, () -> asked.incrementAndGet() > 2)).isTrue());
+        assertThat(asked).as("control: it waited").hasValue(3);
     }
 
     @Test

@@ -87,6 +87,47 @@ class OutboxTest {
         }
     }
 
+    @Test
+    void anEventThatCannotBeKeptLeavesAHoleBehindWhichAClientGoesOn() throws Exception {
+        try (Rig rig = Rig.started()) {
+            Outbox outbox = rig.gateway().outbox(Rig.OWNER);
+            FakeClient client = rig.client();
+            GatewayEvent.Builder tooLong =
+                    GatewayEvent.newBuilder()
+                            .setType("lost")
+                            .setData(ByteString.copyFromUtf8("x".repeat(70_000)));
+            add(outbox, 1);
+            outbox.add(tooLong);
+            assertThat(client.event("egress.allowed").getNumber()).isEqualTo(1);
+            outbox.add(tooLong);
+            add(outbox, 2);
+            assertThat(client.event("egress.allowed").getNumber()).isEqualTo(4);
+            assertThat(client.event("egress.allowed").getNumber()).isEqualTo(5);
+        }
+    }
+
+    @Test
+    void aReaderGoesOnInTheFileWithItsNumberAndBehindAHole() throws Exception {
+        Outbox outbox = Outbox.open(folder, 7, SMALL);
+        add(outbox, 25);
+        Path first = java.util.Objects.requireNonNull(outbox.file(1));
+        long second = numberOf(outbox, first);
+        // The number that the next file begins with, one that is missing at the end, and the last.
+        assertThat(outbox.behind(first, second, 26)).isEqualTo(second);
+        assertThat(outbox.behind(first, second - 1, 26)).isEqualTo(second);
+        Path last = java.util.Objects.requireNonNull(outbox.file(25));
+        assertThat(outbox.behind(last, 25, 26)).isEqualTo(26);
+        outbox.close();
+    }
+
+    private static long numberOf(Outbox outbox, Path first) {
+        long number = 1;
+        while (first.equals(outbox.file(number))) {
+            number++;
+        }
+        return number;
+    }
+
     private static void add(Outbox outbox, int count) {
         for (int i = 0; i < count; i++) {
             outbox.add(

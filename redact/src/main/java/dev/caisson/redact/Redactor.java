@@ -28,6 +28,8 @@ public final class Redactor {
     /** Longer secrets are refused. */
     public static final int MAX_LENGTH = 64 << 10;
 
+    private static final Shared SHARED = new Shared();
+
     /** Looks for nothing. */
     public static final Redactor NONE = new Redactor(null, null);
 
@@ -41,14 +43,15 @@ public final class Redactor {
 
     /**
      * A redactor of these secrets. White space around a secret is not looked for. Costs some 2
-     * microseconds and 1 KiB for each byte of a secret, so keep it.
+     * microseconds and 1 KiB for each byte of a secret, so keep it; whoever asks for the same
+     * secrets meanwhile gets the same one.
      *
      * @param secrets bytes, copied; those shorter than 6 are not looked for, since they would be
      *     found everywhere
      * @throws IllegalArgumentException when one is longer than {@link #MAX_LENGTH}
      */
     public static Redactor of(Collection<byte[]> secrets) {
-        Set<String> forms = new HashSet<>();
+        Set<String> cores = new HashSet<>();
         for (byte[] secret : secrets) {
             if (secret.length > MAX_LENGTH) {
                 throw new IllegalArgumentException(
@@ -56,12 +59,15 @@ public final class Redactor {
             }
             byte[] core = stripped(secret);
             if (core.length >= MIN_LENGTH) {
-                forms.addAll(Forms.of(core));
+                cores.add(new String(core, StandardCharsets.ISO_8859_1));
             }
         }
-        if (forms.isEmpty()) {
-            return NONE;
-        }
+        return cores.isEmpty() ? NONE : SHARED.of(cores, () -> made(cores));
+    }
+
+    private static Redactor made(Set<String> cores) {
+        Set<String> forms = new HashSet<>();
+        cores.forEach(core -> forms.addAll(Forms.of(Forms.bytes(core))));
         List<byte[]> bytes = forms.stream().map(Forms::bytes).toList();
         return new Redactor(new Trie(bytes), new Sieve(bytes));
     }

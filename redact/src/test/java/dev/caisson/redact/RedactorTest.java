@@ -34,6 +34,27 @@ class RedactorTest {
         return new String(bytes, ISO_8859_1);
     }
 
+    @Test
+    void theSameSecretsHaveOneRedactorWhileItIsUsed() {
+        assertThat(of(" first secret", "second secret"))
+                .isSameAs(of("second secret", "first secret\n"))
+                .isNotSameAs(of("first secret"))
+                .isNotSameAs(of("first secretsecond secret"));
+        Shared shared = new Shared();
+        Redactor used = shared.of(List.of("used"), () -> of("it is used"));
+        for (int i = 0; i < 100; i++) {
+            String unused = "unused" + i;
+            shared.of(List.of(unused), () -> of(unused));
+        }
+        org.awaitility.Awaitility.await()
+                .until(() -> {
+                    System.gc();
+                    shared.of(List.of("used"), () -> of("another"));
+                    return shared.size() < 10;
+                });
+        assertThat(shared.of(List.of("used"), () -> of("another"))).isSameAs(used);
+    }
+
     /** The secret as others would write it, made here by other means than the redactor's. */
     private static Map<String, String> written() {
         byte[] raw = SECRET.getBytes(UTF_8);

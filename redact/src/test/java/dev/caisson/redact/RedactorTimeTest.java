@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
 /** The time is linear in the bytes, whatever they are: hostile ones know the secrets here. */
@@ -23,6 +24,14 @@ class RedactorTimeTest {
             secrets.add(("prefix-" + "x".repeat(i) + "-" + i).getBytes(ISO_8859_1));
         }
         return secrets;
+    }
+
+    /** What it takes when nobody else has the processor, or nearly. */
+    private static long best(Redactor redactor, byte[] part, int total, int write) {
+        return LongStream.range(0, 4)
+                .map(i -> nanos(redactor, part, total, write))
+                .min()
+                .orElseThrow();
     }
 
     private static long nanos(Redactor redactor, byte[] part, int total, int write) {
@@ -71,8 +80,8 @@ class RedactorTimeTest {
             byte[] bytes = part.getBytes(ISO_8859_1);
             for (int write : new int[] {64 << 10, 16}) {
                 nanos(redactor, bytes, SMALL, write); // warms
-                double small = nanos(redactor, bytes, SMALL, write);
-                double large = nanos(redactor, bytes, LARGE, write);
+                double small = best(redactor, bytes, SMALL, write);
+                double large = best(redactor, bytes, LARGE, write);
                 // Eight times as long, with much room for a busy machine.
                 assertThat(large / small).as(part + " by " + write).isLessThan(80);
                 assertThat(large / LARGE).as(part + " by " + write).isLessThan(4000);

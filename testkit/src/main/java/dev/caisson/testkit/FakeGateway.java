@@ -72,6 +72,17 @@ public final class FakeGateway implements AutoCloseable {
         denials = refusals;
     }
 
+    /** Ends its connections; clients come again. */
+    public void cut() {
+        connections.forEach(connection -> {
+            try {
+                connection.close();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+    }
+
     /** Tells its clients of something. */
     public void tell(GatewayEvent event) {
         send(ControlReply.newBuilder().setEvent(event).build());
