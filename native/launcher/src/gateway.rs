@@ -38,7 +38,7 @@ const OWN_NAMES: [&str; 6] = ["agents.sock", "control.sock", "state", "java", "j
 const OPTIONS: [&str; 11] = [
     "-XX:+UseSerialGC",
     "-Xms16m",
-    "-Xmx512m",
+    "-Xmx768m",
     // Half of it is the pool of buffers for bytes on their way (BufferPool); channels and the JDK have the rest.
     "-XX:MaxDirectMemorySize=512m",
     "-XX:+DisableAttachMechanism",

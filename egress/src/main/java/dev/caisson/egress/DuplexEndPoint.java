@@ -18,7 +18,8 @@ import org.eclipse.jetty.util.thread.Scheduler;
  * ends when either side ends it.
  */
 final class DuplexEndPoint extends AbstractEndPoint {
-    private static final int BUFFER = 64 << 10;
+    // A record of TLS; there are four of these for each side.
+    private static final int BUFFER = 16 << 10;
     private static final Duration LAST_WORDS = Duration.ofSeconds(2);
     private static final SocketAddress NOWHERE = InetSocketAddress.createUnresolved("duplex", 1);
 

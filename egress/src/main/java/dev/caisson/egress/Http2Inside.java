@@ -32,12 +32,12 @@ final class Http2Inside implements ServerSessionListener {
 
     private final RequestCheck check;
     private final HttpForward forward;
-    private final RequestRoom room;
+    private final ServingRoom room;
     private final String sandbox;
     private final AtomicInteger refused = new AtomicInteger();
     private final CountDownLatch over = new CountDownLatch(1);
 
-    Http2Inside(Destination.Named to, HttpForward forward, RequestRoom room, String sandbox) {
+    Http2Inside(Destination.Named to, HttpForward forward, ServingRoom room, String sandbox) {
         this.check = new RequestCheck(to, Scheme.HTTPS);
         this.forward = forward;
         this.room = room;
@@ -51,7 +51,7 @@ final class Http2Inside implements ServerSessionListener {
 
     @Override
     public Stream.Listener onNewStream(Stream stream, HeadersFrame frame) {
-        long bytes = RequestRoom.of(frame.getMetaData());
+        long bytes = ServingRoom.of(frame.getMetaData());
         if (!room.take(sandbox, bytes)) {
             return refuse(stream);
         }

@@ -3,6 +3,7 @@ package dev.caisson.egress;
 import dev.caisson.policy.Destination;
 import dev.caisson.policy.Scheme;
 import dev.caisson.policy.Verdict;
+import dev.caisson.wire.egress.ResetReason;
 import java.io.IOException;
 import java.util.List;
 
@@ -11,11 +12,17 @@ import java.util.List;
  * threads; each connection is served by the thread that calls.
  */
 final class HttpIntercept implements Intercept {
+    /** What a connection takes at most: of TLS and HTTP/2 on both sides, and of HTTP/1. */
+    private static final long SECURE = 320 << 10;
+
+    private static final long PLAIN = 64 << 10;
+
     private final InsideTls insideTls = new InsideTls();
     private final OutsideTls outsideTls;
     private final Http2Peers http2;
     private final List<RequestGate> gates;
-    private final RequestRoom room;
+    private final ServingRoom room;
+    private final ServingRoom connections;
 
     /**
      * An interceptor.
@@ -24,26 +31,39 @@ final class HttpIntercept implements Intercept {
      * @param gates judge before the policy does, in this order
      */
     HttpIntercept(OutsideTls outsideTls, Http2Peers http2, List<RequestGate> gates) {
-        this(outsideTls, http2, gates, new RequestRoom());
+        this(outsideTls, http2, gates, ServingRoom.ofRequests(), ServingRoom.ofConnections());
     }
 
     HttpIntercept(
-            OutsideTls outsideTls, Http2Peers http2, List<RequestGate> gates, RequestRoom room) {
+            OutsideTls outsideTls,
+            Http2Peers http2,
+            List<RequestGate> gates,
+            ServingRoom room,
+            ServingRoom connections) {
         this.outsideTls = outsideTls;
         this.http2 = http2;
         this.gates = List.copyOf(gates);
         this.room = room;
+        this.connections = connections;
     }
 
     @Override
     public void serve(Session session, Duplex inside, Destination.Named to, Scheme scheme)
             throws IOException {
+        long bytes = scheme == Scheme.HTTPS ? SECURE : PLAIN;
+        if (!connections.take(session.sandbox(), bytes)) {
+            session.denied("egress", to.toString(), Refusals.crowded());
+            inside.close();
+            throw new ResetException(ResetReason.RESET_LIMIT);
+        }
         try (inside) {
             switch (scheme) {
                 case HTTPS -> secure(session, inside, to);
                 case HTTP -> http1(session, inside, to, scheme);
                 case TLS, TCP -> throw new IllegalArgumentException("No HTTP is spoken: " + scheme);
             }
+        } finally {
+            connections.give(session.sandbox(), bytes);
         }
     }
 

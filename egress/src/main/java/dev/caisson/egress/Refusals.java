@@ -74,6 +74,13 @@ final class Refusals {
                         + " is higher.");
     }
 
+    static Verdict crowded() {
+        return no(
+                "connections at once",
+                "Too many connections are looked into at the moment. Close those that are idle, or"
+                        + " try again.");
+    }
+
     static Verdict full() {
         return no(
                 "requests at once",

@@ -1,9 +1,12 @@
 package dev.caisson.egress;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import dev.caisson.policy.Scheme;
 import dev.caisson.v1.HttpRule;
+import java.io.IOException;
 import java.io.OutputStream;
 import java.net.ProxySelector;
 import java.net.Socket;
@@ -55,6 +58,20 @@ class Http1InterceptTest {
         }
         assertThat(server.connections).hasValue(1);
         assertThat(server.heads).hasSize(5);
+    }
+
+    @Test
+    void connectionsThatAreLookedIntoAreSharedOut() throws Exception {
+        fixture.server(RawServer.text("hello"));
+        Front front = fixture.front(ServingRoom.ofRequests(), new ServingRoom(1 << 20, 400 << 10));
+        try (Socket first = front.open()) {
+            assertThatThrownBy(front::open).isInstanceOf(IOException.class);
+            assertThat(fixture.session.denied).singleElement().asString().contains("at once");
+            write(first, "GET / HTTP/1.1\r\nHost: api.example.org\r\n\r\n");
+            assertThat(RawServer.head(first.getInputStream())).contains("200");
+        }
+        await().ignoreExceptions()
+                .untilAsserted(() -> assertThat(front.get("/again")).contains("200 OK"));
     }
 
     @Test

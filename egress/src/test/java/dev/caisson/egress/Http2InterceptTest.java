@@ -200,7 +200,7 @@ class Http2InterceptTest {
                     return RawServer.text("late").serve(head, in, out);
                 });
         // Room for two of them, and never for one with many fields.
-        Front crowded = fixture.front(new RequestRoom(1 << 20, 40 << 10));
+        Front crowded = fixture.front(new ServingRoom(1 << 20, 40 << 10));
         try (Upstream peer = Http2Server.peer(fixture, crowded)) {
             Map<String, List<String>> many = new LinkedHashMap<>();
             for (int i = 0; i < 150; i++) {

@@ -46,11 +46,16 @@ final class InterceptFixture implements Closeable {
     }
 
     /** With so much room for requests of HTTP/2. */
-    Front front(RequestRoom room) throws IOException {
+    Front front(ServingRoom room) throws IOException {
+        return front(room, ServingRoom.ofConnections());
+    }
+
+    /** With so much room for requests of HTTP/2, and for connections. */
+    Front front(ServingRoom room, ServingRoom connections) throws IOException {
         Front front =
                 new Front(
                         session,
-                        new HttpIntercept(tls, http2, List.of(), room),
+                        new HttpIntercept(tls, http2, List.of(), room, connections),
                         Scheme.HTTPS,
                         false);
         opened.add(front);

@@ -6,11 +6,11 @@ import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.MetaData;
 
 /**
- * Memory for requests of HTTP/2 that are being served: some for each sandbox and some for all. One
- * connection asks for a hundred things at once, so that nobody can bring the gateway down by asking
- * and never taking the answers. Safe for use by several threads.
+ * Memory for what is being served, connections that are looked into or requests of HTTP/2: some for
+ * each sandbox and some for all, so that nobody can bring the gateway down by asking and never
+ * taking the answers. Safe for use by several threads.
  */
-final class RequestRoom {
+final class ServingRoom {
     // Its thread, its stream, and what waits for it.
     private static final int REQUEST = 16 << 10;
     // A field is kept as it came, as it was checked and as it goes out.
@@ -23,12 +23,21 @@ final class RequestRoom {
     private final Map<String, Long> used = new HashMap<>();
     private long total;
 
-    /** Room for a sixth of the memory that the JVM has, a quarter of that for each sandbox. */
-    RequestRoom() {
-        this(Runtime.getRuntime().maxMemory() / 6, Runtime.getRuntime().maxMemory() / 24);
+    /** For requests: a sixth of the memory that the JVM has, a quarter of that for each sandbox. */
+    static ServingRoom ofRequests() {
+        long memory = Runtime.getRuntime().maxMemory();
+        return new ServingRoom(memory / 6, memory / 24);
     }
 
-    RequestRoom(long all, long each) {
+    /**
+     * For connections: a quarter of the memory that the JVM has, a tenth of all for each sandbox.
+     */
+    static ServingRoom ofConnections() {
+        long memory = Runtime.getRuntime().maxMemory();
+        return new ServingRoom(memory / 4, memory / 10);
+    }
+
+    ServingRoom(long all, long each) {
         this.all = all;
         this.each = each;
     }

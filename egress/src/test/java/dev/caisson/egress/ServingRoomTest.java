@@ -9,10 +9,10 @@ import org.eclipse.jetty.http.MetaData;
 import org.junit.jupiter.api.Test;
 
 /** Memory for requests that are being served. */
-class RequestRoomTest {
+class ServingRoomTest {
     @Test
     void aSandboxHasItsShareAndLeavesSomeForOthers() {
-        RequestRoom room = new RequestRoom(100, 80);
+        ServingRoom room = new ServingRoom(100, 80);
         assertThat(room.take("a", 80)).isTrue();
         assertThat(room.take("a", 1)).isFalse();
         assertThat(room.take("b", 21)).isFalse();
@@ -30,9 +30,9 @@ class RequestRoomTest {
         for (int i = 0; i < 900; i++) {
             many.add("x" + i, "");
         }
-        long few = RequestRoom.of(head(HttpFields.build().add("x", "y".repeat(4000))));
+        long few = ServingRoom.of(head(HttpFields.build().add("x", "y".repeat(4000))));
         assertThat(few).isLessThan(32 << 10);
-        assertThat(RequestRoom.of(head(many))).isGreaterThan(400 << 10);
+        assertThat(ServingRoom.of(head(many))).isGreaterThan(400 << 10);
     }
 
     private static MetaData.Request head(HttpFields fields) {
