@@ -2,6 +2,7 @@ package dev.caisson.control;
 
 import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
+import dev.caisson.core.SecretReader;
 import dev.caisson.core.SecretUse;
 import dev.caisson.v1.EgressJson;
 import dev.caisson.v1.ExecRequest;
@@ -66,11 +67,14 @@ final class SecretUses {
         }
         Map<String, String> found = new LinkedHashMap<>();
         Map<String, String> variables = new HashMap<>(); // to the name of the secret
+        int bytes = 0;
         for (String name : names) {
             requireListed(layers, name);
             Row row = row(tenant, name);
             SecretDoc doc = SecretDoc.of(row);
             requireUsable(doc, name);
+            bytes += Vault.length(doc.sealed());
+            requireFew(bytes);
             String variable = doc.spec().env();
             if (found.put(row.id(), variable == null ? "" : variable) != null) {
                 continue;
@@ -90,6 +94,19 @@ final class SecretUses {
             refresh.now(row);
         }
         return found;
+    }
+
+    /** What finds them in output takes a thousand times their size. */
+    private static void requireFew(int bytes) {
+        if (bytes > SecretReader.MAX_BYTES) {
+            throw CaissonException.invalid(
+                            "secrets",
+                            "The secrets of a sandbox have more than "
+                                    + SecretReader.MAX_BYTES
+                                    + " bytes in all.")
+                    .withRemedy("Name fewer or shorter ones.")
+                    .withDetail("allowed", Integer.toString(SecretReader.MAX_BYTES));
+        }
     }
 
     private static void requireListed(List<EgressJson> layers, String name) {

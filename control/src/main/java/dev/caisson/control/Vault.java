@@ -76,6 +76,11 @@ public final class Vault {
         return new String(openBytes(purpose, sealed), StandardCharsets.UTF_8);
     }
 
+    /** How many bytes were sealed. */
+    static int length(String sealed) {
+        return Base64.getDecoder().decode(sealed).length - NONCE_BYTES - TAG_BITS / Byte.SIZE;
+    }
+
     /** The same as bytes, which the caller clears after use. */
     byte[] openBytes(String purpose, String sealed) {
         byte[] all = Base64.getDecoder().decode(sealed);

@@ -4,9 +4,11 @@ import static dev.caisson.control.Fixture.refused;
 import static dev.caisson.control.SecretStage.HOST;
 import static dev.caisson.control.SecretStage.VALUE;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import com.google.protobuf.ByteString;
+import dev.caisson.api.CaissonException;
 import dev.caisson.api.ErrorCode;
 import dev.caisson.core.SecretUse;
 import dev.caisson.v1.ExecRequest;
@@ -166,6 +168,20 @@ final class SandboxSecretsTest {
 
         assertThat(sink.told).isEmpty();
         assertThat(printed(sandbox.id(), exec("variable"))).isEqualTo("none");
+    }
+
+    @Test
+    void secretsOfASandboxHaveALimitInAll() {
+        allow(host, "one", "two");
+        for (String name : List.of("one", "two")) {
+            host.service
+                    .secrets()
+                    .create(host.admin, SecretStage.request(name, name.repeat(12 << 10)));
+        }
+        make("one");
+        assertThatThrownBy(() -> make("one", "two"))
+                .isInstanceOf(CaissonException.class)
+                .hasMessageContaining("in all");
     }
 
     @Test
