@@ -64,7 +64,9 @@ guarded cargo-test 20m bash -c 'native cargo test --locked --workspace --no-fail
 check build 15m "$root/scripts/build.sh"
 
 # Java.
-find . -path ./native -prune -o -type d -name surefire-reports -print0 | xargs -0r rm -rf
+# What build.sh compiled it compiled without checks, and Maven would not look at it again.
+find . -path ./native -prune -o -type d -path '*/target/*' \( -name surefire-reports -o -name classes -o -name test-classes \
+    -o -name maven-status \) -prune -print0 | xargs -0r rm -rf
 guarded maven 40m mvn -B -fae -Dmaven.test.failure.ignore=true -Dcaisson.native.dir="$root/build/native" -Dcaisson.checkout="$root" \
     -Dcaisson.gateway.jars="$root/build/lib" verify || maven_status=failed
 

@@ -12,6 +12,7 @@ import java.util.Optional;
  * @param env variable inside that holds the placeholder
  * @param value copied, as is what the accessor gives
  */
+@SuppressWarnings("ArrayRecordComponent") // copied in and out, and compared by what is in it
 public record SandboxSecret(String name, String spec, Optional<String> env, byte[] value) {
     /** Copies the value. */
     public SandboxSecret {

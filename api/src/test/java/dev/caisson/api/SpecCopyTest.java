@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -83,7 +84,8 @@ class SpecCopyTest {
     }
 
     /** A value of a type that the field does not have; null: of a type that is not tried. */
-    private static Object another(Class<?> type, Record spec, String field) throws Exception {
+    private static @Nullable Object another(Class<?> type, Record spec, String field)
+            throws Exception {
         if (type == boolean.class) {
             return !(boolean) spec.getClass().getMethod(field).invoke(spec);
         } else if (type == String.class) {

@@ -139,7 +139,7 @@ final class Escape {
     }
 
     private static int low(byte[] bytes, int at, int limit) {
-        if (at < limit && bytes[at] != '\\' || at + 1 < limit && bytes[at + 1] != 'u') {
+        if ((at < limit && bytes[at] != '\\') || (at + 1 < limit && bytes[at + 1] != 'u')) {
             return -1;
         }
         return hex(bytes, at + 2, 4, limit);

@@ -69,7 +69,7 @@ final class Forms {
         long bits = 0;
         int count = 0;
         for (byte b : bytes) {
-            bits = bits << 8 | b & 0xFF;
+            bits = (bits << 8) | (b & 0xFF);
             count += 8;
             while (count >= 5) {
                 count -= 5;

@@ -39,7 +39,7 @@ final class Sieve {
         int shortest = forms.stream().mapToInt(form -> form.length).min().orElseThrow();
         stride = shortest >= LONG_FORM ? 8 : shortest > SHORT_FORM ? 4 : 2;
         gram = Math.min(BLOCK, shortest + 1 - stride);
-        gramMask = gram == BLOCK ? -1 : (1L << 8 * gram) - 1;
+        gramMask = gram == BLOCK ? -1 : (1L << (8 * gram)) - 1;
         grams = new BitTable((long) forms.size() * stride, 64, 22);
         triples = new BitTable(forms.stream().mapToLong(form -> form.length).sum(), 16, 21);
         forms.forEach(this::learn);
@@ -49,7 +49,7 @@ final class Sieve {
         for (int first = 0; first < stride; first++) {
             long value = 0;
             for (int i = gram - 1; i >= 0; i--) {
-                value = value << 8 | form[first + i] & 0xFF;
+                value = (value << 8) | (form[first + i] & 0xFF);
             }
             grams.add(value * MULTIPLIER);
         }
@@ -82,7 +82,7 @@ final class Sieve {
     }
 
     private static long triple(byte first, byte second, byte third) {
-        return ((first & 0xFF) << 16 | (second & 0xFF) << 8 | third & 0xFF) * MULTIPLIER;
+        return (((first & 0xFF) << 16) | ((second & 0xFF) << 8) | (third & 0xFF)) * MULTIPLIER;
     }
 
     /** Whether a form may have begun just before this place. */
@@ -215,7 +215,7 @@ final class Sieve {
             int wanted = 64 - Long.numberOfLeadingZeros(Math.max(1, values * perValue - 1));
             int log = Math.clamp(wanted, 13, most);
             shift = 64 - log;
-            words = new long[1 << log - 6];
+            words = new long[1 << (log - 6)];
         }
 
         void add(long hashed) {
