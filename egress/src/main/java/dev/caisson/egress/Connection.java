@@ -257,7 +257,8 @@ final class Connection implements Session {
             throw new UnreachableException(e);
         }
         address = connected.address();
-        Duplex outside = new Registered(connected.duplex(), outsides);
+        Duplex outside = new WatchedDuplex(connected.duplex(), outsides::remove);
+        outsides.add(outside);
         if (cut) {
             outside.close();
         }

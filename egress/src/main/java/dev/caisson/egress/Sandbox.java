@@ -322,7 +322,8 @@ final class Sandbox implements Session, DnsAnswers.Names {
                     services.outside().connect(address -> address(to, address), to, resolving);
             done = true;
             return new Outside.Connected(
-                    new Counted(connected.duplex(), limits::endOutside), connected.address());
+                    new WatchedDuplex(connected.duplex(), over -> limits.endOutside()),
+                    connected.address());
         } finally {
             if (!done) {
                 limits.endOutside();

@@ -3,14 +3,15 @@ package dev.caisson.egress;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 
 /** A connection to the outside whose end is told, once however often it is closed. */
-final class Counted implements Duplex {
+final class WatchedDuplex implements Duplex {
     private final Duplex duplex;
-    private final Runnable over;
+    private final Consumer<Duplex> over;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    Counted(Duplex duplex, Runnable over) {
+    WatchedDuplex(Duplex duplex, Consumer<Duplex> over) {
         this.duplex = duplex;
         this.over = over;
     }
@@ -34,7 +35,7 @@ final class Counted implements Duplex {
     public void close() {
         duplex.close();
         if (closed.compareAndSet(false, true)) {
-            over.run();
+            over.accept(this);
         }
     }
 }
